@@ -45,8 +45,8 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.stats.hypotheses import holm, sign_test
-from recjudge_tui.stats.retrieval.held_out import truth_key
-from recjudge_tui.stats.retrieval.offline import ndcg
+from recjudge_tui.stats.retrieval import truth_key
+from recjudge_tui.stats.retrieval import ndcg
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
-from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL, RESAMPLES
+from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate, sums_by_user
-from recjudge_tui.stats.resampling.folds import user_folds
-from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, interval_of
-from recjudge_tui.stats.resampling.jackknife import UNEVEN, grouped_users, mean_spread, uneven
-from recjudge_tui.stats.resampling.unseen import unseen_share
+from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate, sums_by_user, t_quantile
 
 METHODS = ("isotonic", "temperature")
 FEWEST_USERS = 10
@@ -28,6 +24,7 @@ ALL_RIGHT = "not calibrated: no labelled verdict is wrong"
 ALL_WRONG = "not calibrated: no labelled verdict is right"
 _EDGE = 0.001
 _COLDEST, _HOTTEST = 0.01, 100.0
+_DRAWS = 2000
 
 Map = Callable[[FloatArray], FloatArray]
 
@@ -55,9 +52,6 @@ def reliability(
     correct: npt.ArrayLike,
     users: Ids,
     bins: int = BINS,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> list[Bin]:
     """Bins of equal width over 0..1 with the mean confidence and the share of correct verdicts in each.
 
@@ -76,122 +70,53 @@ def reliability(
 
 
 def calibration_error(
-    confidence: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    users: Ids,
-    bins: int = BINS,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    level: float = LEVEL,
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS, *, level: float = LEVEL
 ) -> Estimate:
     """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
 
-    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. The figure is biased upwards, because noise in a
-    bin counts whatever its sign, so an interval around it must be lopsided. The noise of the bins' gaps is drawn
-    `resamples` times from the normal distribution with the jackknife's covariance over users, widened by Student's t.
-    The upper end is the 97.5th percentile of the figure with this noise added; the lower end is the figure minus
-    the 97.5th percentile of the noise alone, summed over bins: by the triangle inequality the figure is too high by no
-    more than that. Neither end is closer than the change that a group of users too rare to appear in the sample could
-    cause (see `intervals.interval_of`). No interval with fewer than FEWEST_USERS users or very
-    uneven ones. Errors as in `reliability`.
+    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. The figure is biased upwards, because noise in a bin counts
+    whatever its sign, so no jackknife fits it and an interval must be lopsided. The noise of the bins' gaps is drawn, with a
+    fixed seed, from the normal distribution with the jackknife's covariance over users, widened by Student's t. The upper
+    end is the 97.5th percentile of the figure with the noise added; the lower end is the figure minus that of
+    the noise alone, summed over bins: by the triangle inequality the figure is too high by no more than that. No interval
+    with fewer than FEWEST_USERS users. Errors as in `reliability`.
     """
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
         return undefined(NO_CONFIDENCE)
     codes, count = encode(users)
     columns = [np.where(place == at, right - sure, 0.0) for at in np.unique(place)]
-    per_user = grouped_users(
-        sums_by_user(np.stack([*columns, np.ones(sure.size)]), codes, count), max(1, resamples), seed
-    )
-    gaps = per_user[:, :-1].sum(axis=0) / sure.size
+    per_user = sums_by_user(np.stack([*columns, np.ones(sure.size)]), codes, count)
+    total = per_user.sum(axis=0)
+    gaps = total[:-1] / total[-1]
     value = float(np.abs(gaps).sum())
-    if not resamples or count < FEWEST_USERS:
-        return Estimate(value, None, None, sure.size, note=FEW_LABELLED if resamples else NOT_REQUESTED)
-    if uneven(np.bincount(codes)):
-        return Estimate(value, None, None, sure.size, note=UNEVEN)
-    noise = _noise(per_user, resamples, seed, level)
-    tail = (1 - level) / 2
-    unseen = 1 - tail ** (1 / count)
-    below = max(float(np.quantile(np.abs(noise).sum(axis=1), 1 - tail)), unseen)
-    above = max(float(np.quantile(np.abs(gaps + noise).sum(axis=1), 1 - tail)), value + unseen)
-    return Estimate(value, max(0.0, value - below), min(1.0, above), sure.size)
-
-
-def _noise(per_user: FloatArray, draws: int, seed: int, level: float) -> FloatArray:
-    """Draws (draws, bins) of the error of the gaps, from each user's sums of the bins and number of verdicts."""
-    from scipy.special import ndtri, stdtrit
-
-    users, total = per_user.shape[0], per_user.sum(axis=0)
+    if count < FEWEST_USERS:
+        return Estimate(value, None, None, sure.size, note=FEW_LABELLED)
     without = (total[:-1] - per_user[:, :-1]) / (total[-1] - per_user[:, -1:])
-    influence = (users - 1) * (total[:-1] / total[-1] - without)
-    influence -= influence.mean(axis=0)
-    values, vectors = np.linalg.eigh(influence.T @ influence / (users * (users - 1)))
-    wider = float(stdtrit(users - 1, 0.5 + level / 2) / ndtri(0.5 + level / 2))
-    normal = np.random.default_rng(seed).standard_normal((draws, values.size))
-    drawn: FloatArray = wider * (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    return drawn
+    apart = without - without.mean(axis=0)
+    values, vectors = np.linalg.eigh((count - 1) / count * apart.T @ apart)
+    wider = float(t_quantile(count - 1, level)) / NormalDist().inv_cdf(0.5 + level / 2)
+    normal = np.random.default_rng(0).standard_normal((_DRAWS, values.size))
+    noise = wider * (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    below, above = (
+        float(np.quantile(np.abs(part).sum(axis=1), (1 + level) / 2)) for part in (noise, gaps + noise)
+    )
+    return Estimate(value, max(0.0, value - below), min(1.0, max(value, above)), sure.size)
 
 
-def brier_score(
-    confidence: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    users: Ids,
-    *,
-    folds: int = 0,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
-    """Mean of (confidence - correct)^2, 0..1: calibration and discrimination in one figure (Brier 1950).
-
-    `folds`: the confidences were learned on the same labels with so many folds (`cross_fitted`). Each knows all folds but
-    one, so the variance is multiplied by folds / (folds - 1): without this, 92 to 93 % of the intervals contained the true
-    value with 10 to 50 users.
-    """
+def brier_score(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> Estimate:
+    """Mean of (confidence - correct)^2, 0..1: calibration and discrimination in one figure (Brier 1950)."""
     sure, right, _ = _binned(confidence, correct, 1)
-    errors = (sure - right) ** 2
-    shown = mean_estimate(errors, users, SHARE)
-    shown = _with_unseen(shown, right, encode(users)[1], float((2 * sure - 1).mean()))
-    if folds < 2 or shown.ci_low is None or shown.ci_high is None:
-        return shown
-    spread = mean_spread(errors, *encode(users), resamples, seed)
-    wider = replace(spread, variance=spread.variance * folds / (folds - 1))
-    ends = interval_of(float(errors.mean()), wider, SHARE)
-    if ends.low is None or ends.high is None:
-        return shown
-    return replace(shown, ci_low=min(shown.ci_low, ends.low), ci_high=max(shown.ci_high, ends.high))
+    return mean_estimate((sure - right) ** 2, users, SHARE)
 
 
-def overconfidence(
-    confidence: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    users: Ids,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
+def overconfidence(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> Estimate:
     """Mean confidence - share correct, -1..1: above 0 the judge is surer than it should be.
 
     Unlike the ECE, it is not biased.
     """
     sure, right, _ = _binned(confidence, correct, 1)
-    shown = mean_estimate(sure - right, users, (-1.0, 1.0))
-    return _with_unseen(shown, right, encode(users)[1], 1.0)
-
-
-def _with_unseen(shown: Estimate, right: FloatArray, users: int, gain: float) -> Estimate:
-    """The interval of a mean that a wrong verdict raises by `gain` above a right one.
-
-    A share u of users (`unseen_share`) with only wrong or only right verdicts can be missing from the sample, so the ends
-    allow for a share of right verdicts down to 1 - u and up to u. Where wrong verdicts are rare, many samples show none,
-    and these vary only as the confidences do: without this, 40 % of the intervals of 10 users contained the true
-    overconfidence if 5 % of the verdicts were wrong.
-    """
-    if shown.ci_low is None or shown.ci_high is None or shown.value is None:
-        return shown
-    unseen, share = unseen_share(users), float(right.mean())
-    moved = [shown.value + gain * (share - other) for other in (min(share, 1 - unseen), max(share, unseen))]
-    return replace(shown, ci_low=min(shown.ci_low, *moved), ci_high=max(shown.ci_high, *moved))
+    return mean_estimate(sure - right, users, (-1.0, 1.0))
 
 
 def _binned(
@@ -268,6 +193,23 @@ def cross_fitted(
         apply = _learned(method, sure[others], right[others], labels).apply
         out[part == at] = np.nan if apply is None else apply(sure[part == at])
     return out
+
+
+def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
+    """The fold 0..folds-1 of each row (n,). All rows of a user are in one fold; users are assigned at random and evenly.
+
+    With fewer users than `folds` every user is a fold of its own. Raises ValueError for fewer than two folds.
+    """
+    if folds < 2:
+        raise ValueError("cross-validation needs at least two folds")
+    codes, count = encode(users)
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    dealt = np.arange(count) % min(folds, count)
+    order = np.random.default_rng(seed).permutation(count)
+    part = np.empty(count, dtype=np.int64)
+    part[order] = dealt
+    return part[codes]
 
 
 def temperature(confidence: FloatArray, correct: FloatArray, labels: int = 2) -> float:
