@@ -35,7 +35,7 @@ from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
+from recjudge_tui.stats.retrieval import LIST_METRICS, RankedList
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.data.explanations import text_lengths
 from recjudge_tui.store.data.heldout import load_evaluation_data

@@ -32,17 +32,18 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.intervals import mean_estimates
-from recjudge_tui.stats.retrieval import offline
-from recjudge_tui.stats.retrieval.list_metrics import (
+from recjudge_tui.stats.retrieval import (
     LIST_METRICS,
+    NEAR,
     NO_CUTOFF,
     REDUNDANCY,
     EvaluationData,
     Gain,
     RankedList,
+    evaluation_arrays,
+    list_values,
+    offline,
 )
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
-from recjudge_tui.stats.retrieval.redundancy import NEAR
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
