@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -294,7 +295,7 @@ def _notes(
             "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
         )
     yield from map(Note, held_out_copies(project.db, project.id).sentences)
-    if choose.cases == EVERY_CASE:
+    if replace(choose.cases, systems=()) == EVERY_CASE:
         yield from (
             Note(text) for at in range(len(measured.systems)) if (text := _without_list(measured, at))
         )
