@@ -41,7 +41,6 @@ from recjudge_tui.stats.retrieval import (
     EvaluationData,
     Gain,
     RankedList,
-    evaluation_arrays,
     list_values,
     offline,
 )
@@ -177,8 +176,7 @@ def measure(
         raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
-    data = load_evaluation_data(db, project.id, *rule)
-    arrays = db.kept((evaluation_arrays, project.id, rule), lambda: evaluation_arrays(data))
+    data = db.kept((measure, project.id, rule), lambda: load_evaluation_data(db, project.id, *rule))
 
     def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
         items: dict[str, str] = {}
@@ -187,7 +185,7 @@ def measure(
             [one.user_id for one in ranked],
             [one.context for one in ranked],
             [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked],
-            list_values(ranked, arrays, k, names),
+            list_values(ranked, data, k, names),
         )
 
     def read(system: str) -> SystemLists:
