@@ -22,7 +22,6 @@ from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
 from recjudge_tui.stats.agreement import agreement_estimates
 from recjudge_tui.stats.combining.consensus import Rule, joint
 from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -67,8 +66,6 @@ class EnsembleCostOptions:
     aspect: str | None = None
     stat: str = ""
     human_price: float | None = None
-    resamples: int = RESAMPLES
-    seed: int = 0
 
 
 def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOptions) -> Table:
