@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -130,6 +130,10 @@ def _by_time(events: Sequence[HeldOut]) -> Iterator[tuple[str | None, Sequence[H
 # ---- lists and data ---------------------------------------------------------------------------------------------------
 
 
+# of `ndcg`: 1 for a relevant item, the value of a held-out item, or 2^value - 1
+Gain = Literal["relevant", "linear", "exp"]
+
+
 class RankedList(NamedTuple):
     """One user's list of one system on one occasion, best first; a score is None if the file had none."""
 
@@ -145,13 +149,14 @@ class EvaluationData:
     """The data that metrics use besides the list itself.
 
     `truths` as `truths_of` makes them, `categories` by item (every item of the catalogue), `counts` of training events by
-    item, `titles` of items.
+    item, `titles` of items. `gain` is that of ndcg.
     """
 
     truths: Mapping[TruthKey, GroundTruth]
     categories: Mapping[str, frozenset[str]]
     counts: Mapping[str, int]
     titles: Mapping[str, str] = field(default_factory=dict)
+    gain: Gain = "relevant"
 
     @cached_property
     def events(self) -> int:
@@ -180,6 +185,7 @@ def evaluation_data(
     counts: Mapping[str, int],
     titles: Mapping[str, str] | None = None,
     relevant_from: float | None = None,
+    gain: Gain = "relevant",
 ) -> EvaluationData:
     """The data from rows: held-out events by user, oldest first; the text of each item's categories; counts; titles."""
     return EvaluationData(
@@ -187,6 +193,7 @@ def evaluation_data(
         categories={item: categories_of(text) for item, text in categories.items()},
         counts=counts,
         titles=titles or {},
+        gain=gain,
     )
 
 
@@ -387,9 +394,13 @@ def _discount(width: int) -> FloatArray:
 
 
 def _ndcg(lists: _Lists) -> FloatArray:
-    """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k, with a gain of 1 for each relevant item
-    (Järvelin and Kekäläinen 2002)."""
+    """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k, with a gain of 1 for each relevant item,
+    or of the data's `gain` (Järvelin and Kekäläinen 2002)."""
     discount = _discount(lists.width)
+    if lists.data.gain == "exp":
+        return _ndcg_exp(lists)
+    if lists.data.gain == "linear":
+        return ratio(lists.gains @ discount, lists.ideal @ discount)
     best = np.concatenate([[0.0], np.cumsum(discount)])
     wanted = np.nan_to_num(lists.wanted).astype(np.int64)
     return ratio(lists.hits @ discount, best[np.minimum(wanted, lists.width)])
@@ -505,7 +516,7 @@ def _novelty(lists: _Lists) -> FloatArray:
     be infinitely novel and are left out (after Zhou et al. 2010)."""
     counts = _picked(lists.arrays.counts, lists.items, 0.0)
     known = counts > 0
-    return lists.mean(np.log2(lists.data.events / np.where(known, counts, 1.0)), known & lists.within)
+    return lists.mean(np.log2(max(1, lists.data.events) / np.where(known, counts, 1.0)), known & lists.within)
 
 
 def _popularity(lists: _Lists) -> FloatArray:
@@ -584,10 +595,8 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "ndcg": ListMetric(_NO_TRUTH, SHARE, _ndcg),
     "ndcg_exp": ListMetric(_NO_GAIN, SHARE, _ndcg_exp),
     "ndcg_explicit": ListMetric("no held-out value above 0", SHARE, _ndcg_explicit),
-    "err": ListMetric(_NO_GAIN, SHARE, _err),
     "precision": ListMetric(_NO_TRUTH, SHARE, _precision),
     "recall": ListMetric(_NO_TRUTH, SHARE, lambda lists: lists.hits.sum(axis=1) / lists.wanted),
-    "rprec": ListMetric(_NO_TRUTH, SHARE, _rprec),
     "map": ListMetric(_NO_TRUTH, SHARE, _average_precision),
     # divided by min(k, relevant items), so that a perfect list has 1 (Kaggle's MAP@k, Recommenders' `map_at_k`)
     "map_min": ListMetric(
@@ -597,6 +606,8 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     ),
     "mrr": ListMetric(_NO_TRUTH, SHARE, _reciprocal_rank),
     "hit_rate": ListMetric(_NO_TRUTH, SHARE, lambda lists: lists.hits.any(axis=1) + 0 * lists.wanted),
+    "err": ListMetric(_NO_GAIN, SHARE, _err),
+    "rprec": ListMetric(_NO_TRUTH, SHARE, _rprec),
     "urd": ListMetric(_NO_CATEGORY, None, _urd),
     "ild": ListMetric("fewer than two items with categories", SHARE, _ild),
     "novelty": ListMetric("no item has a training event", None, _novelty),
@@ -606,6 +617,7 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "category_coverage": ListMetric(_NO_CATEGORY, SHARE, _category_coverage),
 }
 """Metric -> its definition. Coverage is a metric of all lists together: `coverage`."""
-ON_REQUEST = ("err", "rprec", "title_ild", "near_duplicates", "category_coverage")
-"""Metrics that are measured only when named."""
-REDUNDANCY = ON_REQUEST[2:]
+REDUNDANCY = ("title_ild", "near_duplicates", "category_coverage")
+"""The metrics that compare titles pair by pair, or count categories: they are measured only when named."""
+NO_CUTOFF = ("auc", "rprec")
+"""The metrics that use the whole list, whatever k is."""
