@@ -163,7 +163,7 @@ def _figures(question: Stated, stage: str) -> dict[str, Estimate]:
     return {
         "ece": calibration.calibration_error(sure, right, users, BINS),
         "overconfidence": calibration.overconfidence(sure, right, users),
-        "brier": calibration.brier_score(sure, right, users, folds=FOLDS if stage == CALIBRATED else 0),
+        "brier": calibration.brier_score(sure, right, users),
         "accuracy": share_estimate(right, users),
     }
 

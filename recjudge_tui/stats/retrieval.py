@@ -29,6 +29,7 @@ NEAR = 0.6
 _CHUNK = 2_000_000
 _SHIFT = 32
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+Gain = Literal["relevant", "linear", "exp"]
 
 
 # ---- what is held out -------------------------------------------------------------------------------------------------
@@ -128,10 +129,6 @@ def _by_time(events: Sequence[HeldOut]) -> Iterator[tuple[str | None, Sequence[H
 
 
 # ---- lists and data ---------------------------------------------------------------------------------------------------
-
-
-# of `ndcg`: 1 for a relevant item, the value of a held-out item, or 2^value - 1
-Gain = Literal["relevant", "linear", "exp"]
 
 
 class RankedList(NamedTuple):
@@ -396,21 +393,22 @@ def _discount(width: int) -> FloatArray:
 def _ndcg(lists: _Lists) -> FloatArray:
     """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k, with a gain of 1 for each relevant item,
     or of the data's `gain` (Järvelin and Kekäläinen 2002)."""
+    if lists.data.gain != "relevant":
+        return (_ndcg_exp if lists.data.gain == "exp" else _linear_ndcg)(lists)
     discount = _discount(lists.width)
-    if lists.data.gain == "exp":
-        return _ndcg_exp(lists)
-    if lists.data.gain == "linear":
-        return ratio(lists.gains @ discount, lists.ideal @ discount)
     best = np.concatenate([[0.0], np.cumsum(discount)])
     wanted = np.nan_to_num(lists.wanted).astype(np.int64)
     return ratio(lists.hits @ discount, best[np.minimum(wanted, lists.width)])
 
 
+def _linear_ndcg(lists: _Lists) -> FloatArray:
+    discount = _discount(lists.width)
+    return ratio(lists.gains @ discount, lists.ideal @ discount)
+
+
 def _ndcg_explicit(lists: _Lists) -> FloatArray:
     """nDCG whose gain is the held-out value."""
-    discount = _discount(lists.width)
-    found = ratio(lists.gains @ discount, lists.ideal @ discount)
-    return np.where(lists.of_truth(lists.arrays.valued, False), found, np.nan)
+    return np.where(lists.of_truth(lists.arrays.valued, False), _linear_ndcg(lists), np.nan)
 
 
 def _ndcg_exp(lists: _Lists) -> FloatArray:

@@ -16,7 +16,7 @@ from recjudge_tui.store.occasions import occasion_condition, slate_periods
 def load_evaluation_data(
     db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
 ) -> EvaluationData:
-    """All inputs of a project's offline metrics except the lists; see `held_out.ground_truth` and `list_metrics.Gain`."""
+    """All inputs of a project's offline metrics except the lists; see `stats.retrieval`."""
 
     def read() -> EvaluationData:
         items = db.rows(
