@@ -325,8 +325,8 @@ def _measured(project: Project, choose: Options, metrics: Sequence[str]) -> Iter
         wanted &= {slate for ids in current_list_ids(project.db, project.id).values() for slate in ids}
     ranked = list(ranked_slates(project.db, project.id, wanted))
     lists = [slate_list for _, slate_list in ranked]
-    arrays = load_evaluation_data(project.db, project.id)
-    values = list_values(lists, arrays, choose.k, metrics) if lists else {}
+    data = load_evaluation_data(project.db, project.id)
+    values = list_values(lists, data, choose.k, metrics) if lists else {}
     users = np.array([slate_list.user_id for slate_list in lists])
     lines = [(system_by_slate[slate], period_by_slate[slate]) for slate, _ in ranked]
     keys = sorted(set(lines), key=lambda key: (key[0], period_order(key[1])))
