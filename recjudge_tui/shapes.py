@@ -500,18 +500,6 @@ class Items:
         mask[flags.row if issue is None else flags.row[flags.issue == issue]] = True
         return mask
 
-    def judged_by_both(self, a: Question, b: Question) -> tuple[IntArray, int]:
-        """The cases that two raters judged, on the newest lists that they judged in common; and how many cases that one
-        of them was asked about are left out."""
-        cases, (left, right) = self.ratings.cases, (self.ratings.verdicts[question] for question in (a, b))
-        every, met = np.union1d(left.row, right.row), np.intersect1d(left.row, right.row)
-        valid = np.intersect1d(left.row[~np.isnan(left.value)], right.row[~np.isnan(right.value)])
-        if cases.selected is not None:
-            every, valid = every[cases.selected[every]], valid[cases.selected[valid]]
-        if cases.lifetimes is not None:
-            valid = valid[in_generation(cases.lifetimes, valid, newest_judged(cases.lifetimes, met))]
-        return valid, every.size - valid.size
-
 
 def items(project: Project, selection: Selection) -> Items:
     """The flags of the raters of a selection under the protocols that judge single lists, judges before people, on all lists
@@ -646,7 +634,7 @@ class Pairs:
     """Several raters on the cases that at least one of them was asked about, on the newest lists that most of them judged
     together: what is missing stays visible.
 
-    `row` (cases,): places in `cases`; `stored` and `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
+    `row` (cases,): places in `cases`; `stored`, `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
     `filled` (raters,) counts values put in for missing ones. `other`: places of cases of other lists, `later` of them newer.
     """
 
@@ -806,7 +794,7 @@ class Met:
     ratings: Ratings
     meetings: tuple[Meeting, ...]
     questions: tuple[Question, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut
 
     @cached_property
     def nominal(self) -> set[tuple[str, str]]:
@@ -890,7 +878,7 @@ def under_protocol(
 def meetings(
     questions: Iterable[Question], raters: Mapping[str, Rater], selection: Selection, truth: str | None = None
 ) -> list[Meeting]:
-    """Every two raters on one scale and aspect, in the order of protocols, aspects and raters; with a truth everyone with it.
+    """Every two raters on one scale and aspect, by protocol, aspect and rater; with a truth everyone with it.
 
     A metric meets every aspect that others judged on its kind of case, and other metrics.
     """

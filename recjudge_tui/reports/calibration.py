@@ -18,6 +18,7 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
+from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.confidence import calibration
@@ -283,8 +284,7 @@ def strictness_table(
                 }
                 rows.append(head | count | estimate_cells(share))
         left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
-    sides = [definition(f"{where}: {how.words()}") for where, how in seen.items() if how.words()]
-    notes = [*left_out, *sides, definition(_ABOUT_BIAS)]
+    notes = [*orientation_notes(seen), *left_out, definition(_ABOUT_BIAS)]
     if any(compares_lists(str(row["protocol"])) for row in rows):
         notes.append(
             definition("bias on pairs: above 0, the rater favours A more than the other annotators do")

@@ -336,7 +336,9 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     if pairs is None:
         return ""
     values = [of.mean(pairs.name) for of in measured.systems]
-    texts = {at: f"{pairs.systems[at]} ({values[at]:.3f})" for at in pairs.order}
+    texts = {
+        at: f"{pairs.systems[at]} ({figure_text({'value': values[at]}, 'value', 3)})" for at in pairs.order
+    }
     name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."
@@ -354,13 +356,16 @@ def _brief(title: str, rows: Sequence[Row], metrics: Collection[str]) -> Table:
     """One row a system, with a column for each of these metrics that is defined."""
     lines: dict[object, Row] = {}
     for row in rows:
-        line = lines.setdefault(row["system"], {"system": row["system"]})
+        line = lines.setdefault(row["system"], {"system": row["system"], "n": 0})
+        line["n"] = max(int(str(line["n"])), int(str(row["n"])))
         value = row["value"]
         if row["metric"] in metrics and isinstance(value, float):
             line[str(row["metric"])] = figure_text(row, "value", 3 if abs(value) < 10 else 1)
     names = [name for name in metrics if any(name in line for line in lines.values())]
     columns = [Column(name, name, minor=at >= _MOST_COLUMNS) for at, name in enumerate(names)]
-    return Table(title, (Column("system", "System"), *columns), tuple(lines.values()))
+    return Table(
+        title, (Column("system", "System"), *columns, Column("n", "lists", "int")), tuple(lines.values())
+    )
 
 
 # ---- the lists of verdicts -------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.intervals import SHARE as SHARE_BOUNDS
 from recjudge_tui.stats.intervals import Bounds, group_means
 from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_counts
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
+from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, NO_CUTOFF
 from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import check_systems, heldout_types, slate_systems
@@ -337,7 +337,9 @@ def _measured(project: Project, choose: Options, metrics: Sequence[str]) -> Iter
         means = group_means(of_lists[kept], users[kept], group[kept], len(keys), LIST_METRICS[name].bounds)
         for (system, period), estimate in zip(keys, means, strict=True):
             if estimate.n:
-                yield Series(name if name == "auc" else f"{name}@{choose.k}", system).row(period, estimate)
+                yield Series(name if name in NO_CUTOFF else f"{name}@{choose.k}", system).row(
+                    period, estimate
+                )
 
 
 def _live(project: Project, over: Over) -> Iterator[Row]:

@@ -58,12 +58,6 @@ class PassportSource:
     runs: list[RaterRun]
     protocols: tuple[str, ...]
     commands: Commands
-    resamples: int
-    seed: int
-
-    @property
-    def drawn(self) -> dict[str, int]:
-        return {"resamples": self.resamples, "seed": self.seed}
 
 
 def identity_rows(of: PassportSource) -> Iterator[Row]:
@@ -230,7 +224,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
                 yield missing(CONSISTENCY, "equal answers", why, again, protocol=protocol)
             continue
         owners = np.array([users[question] for question in shares])
-        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0), **of.drawn)
+        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0))
         others = sorted({answer.rater for answer in alike} - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
         yield figure(CONSISTENCY, "equal answers", consistency, "share", protocol=protocol, note=note)
@@ -279,9 +273,9 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
     calls = np.array([count.calls for count in counts])
     users = np.repeat([count.user_id for count in counts], calls)
     kinds = np.repeat([count.error_kind for count in counts], calls)
-    yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users, **of.drawn), "share", note=note)
+    yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users), "share", note=note)
     for kind, _ in Counter(kind for kind in kinds.tolist() if kind).most_common():
-        share = share_estimate(kinds == kind, users, **of.drawn)
+        share = share_estimate(kinds == kind, users)
         yield figure(FAILURES, f"of them {kind}", share, "share")
 
 
@@ -318,7 +312,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
     """Dollars for 1,000 judged cases by protocol and prompt; seconds per call, median and 95th percentile."""
-    costs = cost_table(of.db, of.project_id, **of.drawn).rows
+    costs = cost_table(of.db, of.project_id).rows
     for row in costs:
         if row["rater"] != of.rater.name:
             continue

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.agreement.annotation import annotation_table, running_agreement
-from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.reports.annotation import annotation_table, running_agreement
 from recjudge_tui.store.annotation.tasks import skip_task
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks
+from tests.support.verdicts import Project, agreement
 
 
 @pytest.fixture
@@ -45,8 +44,8 @@ def test_it_is_the_figure_of_the_agreement_report(db: Database) -> None:
     judges(db, "ana", "pointwise")
     turn = iter(range(1000))
     project = project_id(db, PROJECT)
-    options = AgreementOptions(protocol="pointwise", raters=("ana", "ben"), stats=("qwk",))
-    reported = agreement_table(db, project, options).rows[0]
+    options = {"protocol": "pointwise", "raters": ("ana", "ben"), "stats": ("qwk",)}
+    reported = agreement(Project(db, project), **options).rows[0]
     row = annotation_table(db, project).rows[0]
     assert row["n"] == reported["n"] == 16
     for name, same in (("agreement", "value"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
