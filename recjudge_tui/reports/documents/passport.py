@@ -20,6 +20,7 @@ from recjudge_tui.reports.documents.passport_parts import (
     position_rows,
     preference_rows,
     price_rows,
+    strictness_rows,
 )
 from recjudge_tui.reports.documents.passport_rows import COLUMNS, Commands, sections
 from recjudge_tui.stats.defaults import level_text
@@ -32,6 +33,7 @@ from recjudge_tui.store.verdicts.ratings import project_questions, project_rater
 _PARTS = (
     identity_rows,
     agreement_rows,
+    strictness_rows,
     position_rows,
     adversarial_rows,
     consistency_rows,
