@@ -6,29 +6,27 @@ import random
 from pathlib import Path
 
 import pytest
+from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
+from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
+from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
+from recjudge_tui.reports.reliability.gate import gate_table
+from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
+from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.scales import Scale, worded
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.agreement.ensembles import ensembles_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.calibration import error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
-from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
-from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
 from recjudge_tui.reports.figures.loading import figure_data
 from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.reports.reliability.ensemble_costs import EnsembleCostOptions, ensemble_costs_table
-from recjudge_tui.reports.reliability.gate import gate_table
-from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
-from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.calibration import error_table, stated_confidences, strictness_table
-from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.verdicts.scales import add_scale
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
-from tests.support.verdicts import Project, give, import_target, new_project, text_case
+from tests.support.verdicts import Project, agreement, give, import_target, new_project, text_case
 
 TONES = ("warm", "cold", "odd")
 USERS = 12
@@ -170,7 +168,7 @@ def test_estimates_are_shares(tones: Project) -> None:
 
 
 def test_means_of_raters_are_refused(tones: Project) -> None:
-    table = ensembles_table(tones.db, tones.id, AgreementOptions(truth="ann", raters=("one", "two")))
+    table = agreement(tones, ensembles=True, truth="ann", raters=("one", "two"))
     assert not table.rows
     assert NO_ORDER in _said(table)
 
