@@ -158,7 +158,7 @@ def table_of(project: Project, report: str, **given: Any) -> Table:
 def on_cases(project: Project, report: str, cases: CaseSelection, **given: Any) -> Table:
     """A report with these options on these cases, without its groups and settings: for what is made from its cells."""
     declared = REPORTS[report]
-    made: Table = _function(declared.place)(project, Options(checked(declared, given), cases))
+    made: Table = function(declared.place)(project, Options(checked(declared, given), cases))
     return made
 
 

@@ -14,13 +14,12 @@ import numpy as np
 
 from recjudge_tui.domain.occasions import Over, period_of, period_order, period_range
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
-from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
-from recjudge_tui.reports.declare import REPORTS, Options, checked
+from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.served import change_words
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base
@@ -90,11 +89,6 @@ class Dated:
     value: FloatArray
     flags: IntArray
     run: IntArray
-
-
-def trend_of(project: Project, cases: CaseSelection, **given: object) -> Table:
-    """The trend of these cases with these options, the others at their defaults."""
-    return trend(project, Options(checked(REPORTS["trend"], given), cases))
 
 
 def trend(project: Project, choose: Options) -> Table:
@@ -298,7 +292,7 @@ def _ratings(dated: Dated) -> Iterator[Row]:
             own = (a == place) | (b == place)
             known = own & ~np.isnan(outcome)
             users, n = np.unique(user[known]).size, int(known.sum())
-            estimate = undefined(_NOT_ALL, n)
+            estimate = undefined(fit.connectivity.notes[place] or _NOT_ALL, n)
             if together:
                 end = ends[place]
                 estimate = Estimate(float(fit.ratings[place]), end.low, end.high, n, note=end.note)
