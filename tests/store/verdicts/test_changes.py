@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.raters.raters import ensure_rater
 from recjudge_tui.store.verdicts.changes import Answered, cases_by_run, changed_cases, run_configurations
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project, pair_case
 
@@ -17,7 +16,8 @@ def project(project_db: Path) -> Project:
 
 
 def asked(project: Project, name: str, protocol: str = "pointwise", aspect: str = "overall") -> Answered:
-    return Answered(ensure_rater(project.db, project.id, name, "annotator"), protocol, aspect)
+    rater = project.db.value("SELECT id FROM raters WHERE project_id = ? AND name = ?", (project.id, name))
+    return Answered(rater, protocol, aspect)
 
 
 def test_given_cases_with_the_verdicts_of_both_sides(project: Project) -> None:
@@ -26,7 +26,10 @@ def test_given_cases_with_the_verdicts_of_both_sides(project: Project) -> None:
     give(project, "ben", dict(zip(cases, (2.0, 0.0, 2.0, 1.0), strict=True)))
     anna, ben = asked(project, "anna"), asked(project, "ben")
     found = changed_cases(project.db, anna, ben, cases[1:3])
-    assert [(case.user_id, case.labels) for case in found] == [("u1", ("Good", "Poor")), ("u2", ("Partial", "Good"))]
+    assert [(case.user_id, case.labels) for case in found] == [
+        ("u1", ("Good", "Poor")),
+        ("u2", ("Partial", "Good")),
+    ]
     back = changed_cases(project.db, ben, anna, cases[1:3])
     assert [(c.case_id, c.value_b, c.value_a, c.verdict_b, c.verdict_a) for c in back] == [
         (c.case_id, c.value_a, c.value_b, c.verdict_a, c.verdict_b) for c in found
@@ -47,7 +50,10 @@ def test_a_run_alone_and_what_it_was_asked_by(project: Project) -> None:
     by_run = cases_by_run(project.db, project.id, "pointwise", "overall")
     assert [(run.id, list(run.cases)) for run in by_run] == [(first, old), (second, more)]
     behind = run_configurations(project.db, llm.rater_id, "pointwise")
-    assert [(run.run_id, run.prompt) for run in behind] == [(first, "pointwise-media@1"), (second, "pointwise-media@1")]
+    assert [(run.run_id, run.prompt) for run in behind] == [
+        (first, "pointwise-media@1"),
+        (second, "pointwise-media@1"),
+    ]
     assert [r.run_id for r in run_configurations(project.db, llm.rater_id, "pointwise", second)] == [second]
 
 
