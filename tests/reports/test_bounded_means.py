@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.reliability.strictness import strictness_table
 from recjudge_tui.stats.intervals import mean_estimate
 from tests.support.verdicts import Project, cases_of, give, list_case, new_project, table
 
@@ -52,7 +53,7 @@ def test_the_difference_of_two_raters_has_one_interval(scored: Project) -> None:
     assert ends(table(scored, "compare", first="anna", second="ben").rows) == pytest.approx(
         expected(DIFFERENCES, -1, 1)
     )
-    rows = strictness_table(scored.db, scored.id, ["ben"], ["anna"], ["absolute"]).rows
+    rows = strictness_table(Opened(scored.db, scored.id, "films"), ["ben"], ["anna"], ["absolute"]).rows
     assert ends(rows, rater="ben", figure="bias") == pytest.approx(expected(DIFFERENCES, -1, 1))
 
 

@@ -12,17 +12,16 @@ from recjudge_tui.domain.roles import COMBINED
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement import orientation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes, is_judging, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.projects.cost import check_price, spent_a_case
 from recjudge_tui.reports.rater_pairs import label_sets
+from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
 from recjudge_tui.stats.agreement import agreement_estimates
 from recjudge_tui.stats.combining.consensus import Rule, joint
 from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -67,8 +66,6 @@ class EnsembleCostOptions:
     aspect: str | None = None
     stat: str = ""
     human_price: float | None = None
-    resamples: int = RESAMPLES
-    seed: int = 0
 
 
 def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOptions) -> Table:
@@ -207,7 +204,11 @@ def _agreement(
     stat: str,
     options: EnsembleCostOptions,
 ) -> tuple[Row, Orientation]:
-    votes, truth, unseen = outer.stored[members], outer.stored[-1], outer.among(np.zeros(outer.n, dtype=np.bool_)).seen
+    votes, truth, unseen = (
+        outer.stored[members],
+        outer.stored[-1],
+        outer.among(np.zeros(outer.n, dtype=np.bool_)).seen,
+    )
     if options.rule == "dawid-skene" and np.unique(votes).size > MOST_LABELS:
         return {"n": 0, "note": _LABELLED}, unseen
     of_pairs = bool(outer.cases.is_pair[outer.row].any())
