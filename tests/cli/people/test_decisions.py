@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import main
+from recjudge_tui.cli.declared import report_commands
 from recjudge_tui.cli.judging.plan import plan
-from recjudge_tui.cli.results.gate import gate
 from recjudge_tui.cli.results.outcome import outcome
 from tests.support.verdicts import give, judge_lists, list_case, new_project
 
+gate = report_commands()["gate"]
 SYSTEMS = ("--systems", "new,old")
 JUNE = (*SYSTEMS, "--impressions", "5000000,5000000", "--clicks", "30950,26150", "--name", "june")
 
