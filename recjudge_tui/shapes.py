@@ -6,23 +6,27 @@ lists that its rater judged. Each shape is built here and nowhere else; a report
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import OVERALL, offered, question_of, same_question
-from recjudge_tui.domain.roles import FIRST_HAND, RATER_KINDS, READERS, RUN_RATERS
+from recjudge_tui.domain.protocols import OVERALL, offered, protocol_facts, question_of, same_question
+from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, RUN_RATERS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
+from recjudge_tui.store.prompts.prompts import finer_labels
 from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import (
+    CaseColumns,
     Crowd,
     EarlierLists,
     Question,
@@ -32,6 +36,7 @@ from recjudge_tui.store.verdicts.ratings import (
     count_up_to,
     load_questions,
     newest_lists,
+    of_selection,
     project_questions,
     project_raters,
 )
@@ -60,7 +65,7 @@ class Base:
     selection: Selection
     ratings: Ratings
     questions: tuple[Question, ...]
-    left_out: LeftOut
+    left_out: LeftOut = LeftOut()
 
     def rater(self, question: Question) -> Rater:
         return self.ratings.raters[question.rater]
@@ -76,7 +81,7 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     left_out = LeftOut()
     if not named and not selection.readers:
         asked, left_out = _usual(project, asked, raters)
-    ratings = load_questions(project.db, project.id, asked, selection.cases)
+    ratings = verdicts_of(project, asked, selection)
     ratings = newest_lists(ratings) if newest else ratings
     ratings = _as_crowd(ratings) if selection.crowd else ratings
     return Base(project, selection, ratings, tuple(_ordered(ratings, selection.protocol)), left_out)
@@ -311,3 +316,355 @@ def scores(ratings: Ratings, question: Question) -> Scores:
 def left_out_counts(ratings: Ratings, questions: Iterable[Question]) -> dict[Question, EarlierLists]:
     """By question whose verdicts are not all about the current lists: what was left out."""
     return {question: ratings.earlier[question] for question in questions if question in ratings.earlier}
+
+
+# ---- pairs of raters -------------------------------------------------------------------------------------------------
+
+ABSENT, OK, FAILED = 0, 1, 2
+
+
+class Meeting(NamedTuple):
+    """Two raters on one question of `protocol` about `aspect`; b is the reference. A metric has no aspect."""
+
+    a: Question
+    b: Question
+    protocol: str
+    aspect: str
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """The side from which pairs of lists are seen: a value is a preference, above 0 for A. It never depends on which
+    system's name sorts first.
+
+    `turn` (cases,) is -1 where the value as stored is seen from the other side. `view`: "" no pairs; `pair`: all are about
+    the systems `a` and `b`; `baseline`: `b` is in every pair, A is the other system; `both`: no system is in every pair,
+    so each case counts from both sides, half each.
+    """
+
+    view: Literal["", "pair", "baseline", "both"]
+    turn: FloatArray
+    a: str = ""
+    b: str = ""
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether each case counts from both sides."""
+        return self.view == "both"
+
+    def words(self) -> str:
+        """What A and B mean; empty without pairs."""
+        return {
+            "": "",
+            "pair": f"A is {self.a}, B is {self.b}",
+            "baseline": f"B is {self.b}, which is in every pair; A is the other system",
+            "both": "each pair counts from both sides, with each of its systems as A, so no figure depends on names",
+        }[self.view]
+
+    def both_sides(self, seen: FloatArray) -> FloatArray:
+        """The oriented values (..., cases), twice where cases count from both sides: once from each."""
+        return np.concatenate([seen, 0.0 - seen], axis=-1) if self.mirrored else seen
+
+    def labels(self, labels: Sequence[float] | None) -> list[float] | None:
+        """The label set, on pairs with the mirror of each label."""
+        if labels is None or not self.view:
+            return None if labels is None else list(labels)
+        return sorted({*labels, *(0.0 - label for label in labels)})
+
+
+def orientation(first: IntArray, second: IntArray, is_pair: BoolArray, systems: Sequence[str]) -> Orientation:
+    """How cases about the systems `first` and `second` (places in `systems`, in the order of names) are seen."""
+    turn = np.ones(first.size)
+    if not is_pair.any():
+        return Orientation("", turn)
+    met = np.unique(np.stack([first[is_pair], second[is_pair]]), axis=1)
+    if met.shape[1] == 1:
+        return Orientation("pair", turn, systems[met[0, 0]], systems[met[1, 0]])
+    common = [int(code) for code in np.unique(met) if ((met == code).any(axis=0)).all()]
+    if not common:
+        return Orientation("both", turn)
+    turn[is_pair & (first == common[0])] = -1.0
+    return Orientation("baseline", turn, "", systems[common[0]])
+
+
+@dataclass(frozen=True)
+class Side:
+    """One rater's verdicts; `fill` replaces failed ones, with `absent_too` also missing ones: a case that a judge was never
+    asked about is not missing."""
+
+    verdicts: Verdicts
+    fill: float | None = None
+    absent_too: bool = False
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Several raters on the cases that at least one of them was asked about, on the newest lists that most of them judged
+    together: what is missing stays visible.
+
+    `row` (cases,): places in `cases`; `stored` and `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
+    `filled` (raters,) counts values put in for missing ones. `other`: places of cases of other lists, `later` of them newer.
+    """
+
+    cases: CaseColumns
+    row: IntArray
+    stored: FloatArray
+    state: IntArray
+    filled: tuple[int, ...]
+    other: IntArray
+    later: int = 0
+
+    @cached_property
+    def seen(self) -> Orientation:
+        """The side from which these cases are seen."""
+        c = self.cases
+        return orientation(c.system_a[self.row], c.system_b[self.row], c.is_pair[self.row], c.systems)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The values (raters, cases), pairs of lists from their common side."""
+        # adding 0 turns -0 into 0
+        return self.stored * self.seen.turn + 0.0
+
+    @property
+    def x(self) -> FloatArray:
+        return self.matrix[0]
+
+    @property
+    def y(self) -> FloatArray:
+        return self.matrix[1]
+
+    @property
+    def n(self) -> int:
+        return int(self.row.size)
+
+    @property
+    def user(self) -> IntArray:
+        return self.cases.user[self.row]
+
+    @property
+    def users(self) -> int:
+        return int(np.unique(self.user).size)
+
+    def groups(self, level: str) -> IntArray | None:
+        """The group of each case at a level: `user`, or `pair` of a user and an item; None for all together."""
+        return (
+            {"user": self.cases.user, "pair": self.cases.pair}[level][self.row]
+            if level != "dataset"
+            else None
+        )
+
+    def among(self, kept: BoolArray) -> Pairs:
+        """The marked cases, seen from the side that these have in common."""
+        return replace(self, row=self.row[kept], stored=self.stored[:, kept], state=self.state[:, kept])
+
+    @cached_property
+    def complete(self) -> Pairs:
+        """The cases with a value of every rater."""
+        return self.among(np.logical_not(np.isnan(self.stored).any(axis=0)))
+
+    @property
+    def left_out(self) -> list[str]:
+        """How many cases are left out because they are about other lists."""
+        return generation_notes(self.other.size - self.later, self.later)
+
+    def lacking(self, names: Sequence[str]) -> list[str]:
+        """What is missing from each of the named raters, and the cases left out."""
+        notes = []
+        hole = np.isnan(self.stored)
+        for at, name in enumerate(names):
+            counts = (
+                (int((hole[at] & (self.state[at] == ABSENT)).sum()), f"not judged by {name}: left out"),
+                (int((hole[at] & (self.state[at] == FAILED)).sum()), f"where {name} failed: left out"),
+                (self.filled[at], f"missing from {name}: filled with the given value"),
+            )
+            notes += [f"{n:,} of {self.n:,} cases ({n / self.n:.1%}) {what}" for n, what in counts if n]
+        return notes + self.left_out
+
+
+def generation_notes(earlier: int, later: int) -> list[str]:
+    """How many cases are left out because their lists are not those that a figure is about."""
+    notes = [f"{quantity(earlier, 'case')} of earlier lists left out"] if earlier else []
+    return notes + (
+        [f"{quantity(later, 'case')} of later lists, which not all of them judged, left out"] if later else []
+    )
+
+
+def pairs(cases: CaseColumns, sides: Sequence[Side], within: BoolArray | None = None) -> Pairs:
+    """The sides side by side; `within` (a mask over `cases`) restricts them to some cases."""
+    values = np.full((len(sides), cases.ids.size), np.nan)
+    state = np.full(values.shape, ABSENT, dtype=np.int64)
+    for at, side in enumerate(sides):
+        values[at, side.verdicts.row] = side.verdicts.value
+        state[at, side.verdicts.row] = np.where(np.isnan(side.verdicts.value), FAILED, OK)
+    met: BoolArray = (state != ABSENT).any(axis=0)
+    if within is not None:
+        met &= within
+    other, later = np.zeros(0, dtype=np.int64), 0
+    if cases.lifetimes is not None and met.any():
+        asked = np.flatnonzero(met)
+        judged_by = (state[:, asked] != ABSENT).sum(axis=0)
+        # the newest lists are the same with and without a selection
+        newest = newest_judged(cases.lifetimes, asked[judged_by == judged_by.max()])
+        other = asked[~in_generation(cases.lifetimes, asked, newest)]
+        met[other] = False
+        other = other if cases.selected is None else other[cases.selected[other]]
+        later = int((cases.lifetimes.since[other] > newest).sum())
+    if cases.selected is not None:
+        met &= cases.selected
+    row = np.flatnonzero(met)
+    values, state = values[:, row], state[:, row]
+    filled = []
+    for at, side in enumerate(sides):
+        holes = (state[at] == FAILED) | ((state[at] == ABSENT) & side.absent_too)
+        holes &= side.fill is not None
+        values[at, holes] = side.fill
+        filled.append(int(holes.sum()))
+    return Pairs(cases, row, values, state, tuple(filled), other, later)
+
+
+def system_parts(cases: CaseColumns, *sides: Verdicts) -> Iterator[tuple[str, BoolArray]]:
+    """Each system, or pair of systems, that one of the sides was asked about, with the mask of its cases."""
+    met = np.concatenate([of_selection(cases, side).row for side in sides])
+    code = cases.system_a * len(cases.systems) + np.where(cases.is_pair, cases.system_b, 0)
+    for pair_code in np.unique(code[met]):
+        mask = code == pair_code
+        at = int(np.argmax(mask))
+        name = cases.systems[cases.system_a[at]]
+        yield (f"{name} vs {cases.systems[cases.system_b[at]]}" if cases.is_pair[at] else name), mask
+
+
+@dataclass(frozen=True)
+class Met:
+    """Which raters meet on which questions, with their verdicts on every list.
+
+    `truth`: the reference of all; `fills`: the values that replace a missing truth and a failed verdict of another rater.
+    `questions`: all that were considered; `left_out`: raters who count only when asked for.
+    """
+
+    project: Project
+    selection: Selection
+    truth: str | None
+    fills: tuple[float | None, float | None]
+    ratings: Ratings
+    meetings: tuple[Meeting, ...]
+    questions: tuple[Question, ...]
+    left_out: LeftOut = LeftOut()
+
+    def side(self, question: Question) -> Side:
+        """A rater's verdicts, with what replaces missing ones. For a person, a case never asked about is missing, too."""
+        verdicts = self.ratings.verdicts[question]
+        if question.rater == self.truth:
+            return Side(verdicts, self.fills[0], absent_too=True)
+        return Side(verdicts, self.fills[1], self.ratings.raters[question.rater].kind not in RUN_RATERS)
+
+    def pairs(self, meeting: Meeting, within: BoolArray | None = None) -> Pairs:
+        """The two raters of a meeting, the first one as x."""
+        y = self.side(meeting.b)
+        if self.truth != meeting.b.rater and self.ratings.raters[meeting.b.rater].kind not in RUN_RATERS:
+            y = replace(y, fill=None)
+        return pairs(self.ratings.cases, (self.side(meeting.a), y), within)
+
+    def parts(self, meeting: Meeting) -> Iterator[tuple[str, Pairs]]:
+        """The pairs of a meeting by system, or pair of systems."""
+        sides = (self.ratings.verdicts[question] for question in (meeting.a, meeting.b))
+        for system, within in system_parts(self.ratings.cases, *sides):
+            yield system, self.pairs(meeting, within)
+
+
+def meet(
+    project: Project,
+    selection: Selection,
+    truth: str | None = None,
+    *,
+    fills: tuple[float | None, float | None] = (None, None),
+) -> Met:
+    """The raters of a selection and the truth, if one is named, on the questions that two of them answered.
+
+    Raises UsageError for an unknown protocol, an aspect without verdicts and a fill that is not a number or off the scale,
+    NotFoundError for an unknown rater.
+    """
+    raters = project_raters(project.db, project.id)
+    for name in (*selection.raters, *([truth] if truth else [])):
+        rater_row(project.db, project.id, name)
+    protocols_meeting(selection.protocol)
+    every = project_questions(project.db, project.id)
+    judged = {q.aspect for q in under_protocol(every, raters, selection.protocol)}
+    if judged and selection.aspect is not None and selection.aspect not in judged:
+        under = f" under {selection.protocol}" if selection.protocol else ""
+        raise UsageError(
+            f"there are no verdicts on an aspect “{selection.aspect}”{under}",
+            f"Available: {', '.join(sorted(judged))}.",
+        )
+    questions, left_out = every, LeftOut()
+    if not selection.raters and not selection.readers:
+        usual, left_out = _usual(project, every, raters)
+        counted = {*usual, *(q for q in every if q.rater == truth)}
+        questions = [q for q in every if q in counted]
+        about = under_protocol([q for q in every if q not in counted], raters, selection.protocol)
+        left_out = LeftOut(*(tuple(n for n in names if n in {q.rater for q in about}) for names in left_out))
+    found = meetings(questions, raters, selection, truth)
+    ratings = verdicts_of(project, (q for meeting in found for q in meeting[:2]), selection)
+    return Met(project, selection, truth, fills, ratings, tuple(found), tuple(questions), left_out)
+
+
+def under_protocol(
+    questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None
+) -> list[Question]:
+    """The questions of a protocol: by the protocol itself for judges, by its question for other raters. None: all."""
+    return [
+        q
+        for q in questions
+        if protocol in (None, q.protocol)
+        or (question_of(q.protocol) == question_of(str(protocol)) and raters[q.rater].kind not in RUN_RATERS)
+    ]
+
+
+def meetings(
+    questions: Iterable[Question], raters: Mapping[str, Rater], selection: Selection, truth: str | None = None
+) -> list[Meeting]:
+    """Every two raters on one scale and aspect, in the order of protocols, aspects and raters; with a truth everyone with it.
+
+    A metric meets every aspect that others judged on its kind of case, and other metrics.
+    """
+    named = (*selection.raters, truth)
+    wanted = [q for q in questions if not selection.raters or q.rater in named]
+    metrics = [q for q in wanted if raters[q.rater].of_metrics]
+    by_question: dict[tuple[str, str], list[Question]] = {}
+    for q in under_protocol(wanted, raters, selection.protocol):
+        if selection.aspect in (None, q.aspect):
+            by_question.setdefault(_same(q), []).append(q)
+    out: list[Meeting] = []
+    for (same, aspect), alike in sorted(
+        by_question.items(), key=lambda part: (part[0][0], part[0][1] != OVERALL, part[0][1])
+    ):
+        others = [q for q in alike if not raters[q.rater].of_metrics]
+        unit = protocol_facts(same).unit
+        beside = [q for q in metrics if protocol_facts(q.protocol).unit == unit] if others else alike
+        names = {q.protocol for q in others or alike}
+        protocol = selection.protocol or (names.pop() if len(names) == 1 else same)
+        for a, b in combinations(sorted({*others, *beside}, key=lambda q: rank_of(raters[q.rater])), 2):
+            if raters[a.rater].of_metrics and raters[b.rater].of_metrics and not {a, b} <= set(alike):
+                continue
+            if truth == a.rater:
+                a, b = b, a
+            if a.rater != b.rater and truth in (None, b.rater):
+                out.append(Meeting(a, b, protocol, aspect))
+    return out
+
+
+def verdicts_of(project: Project, questions: Iterable[Question], selection: Selection) -> Ratings:
+    """The verdicts on every list; finer labels count as the label that they roll up to, unless `selection.fine`."""
+    ratings = load_questions(project.db, project.id, questions, selection.cases)
+    if selection.fine:
+        return ratings
+    verdicts = dict(ratings.verdicts)
+    for question, own in ratings.verdicts.items():
+        rater = ratings.raters[question.rater]
+        coarse = finer_labels(project.db, project.id, question.protocol, question.aspect)
+        if coarse and not rater.of_metrics and rater.kind not in COMBINED:
+            value = own.value.copy()
+            for finer, label in coarse.items():
+                value[own.value == finer] = label
+            verdicts[question] = replace(own, value=value)
+    return replace(ratings, verdicts=verdicts)

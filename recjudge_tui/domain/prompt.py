@@ -27,12 +27,14 @@ ProtocolName = Annotated[str, AfterValidator(_registered)]
 
 
 class LabelSpec(Model):
-    """An answer that a judge may give: `reply` is the word in the reply, `name` the word stored and shown."""
+    """An answer that a judge may give: `reply` is the word in the reply, `name` the word stored and shown. `rolls_up`: the
+    name of the label as which a finer one counts, unless finer labels are asked for."""
 
     name: str
     reply: str
     value: float
     meaning: str = ""
+    rolls_up: str | None = None
 
 
 class AspectSpec(Model):
@@ -127,6 +129,12 @@ class Prompt(Model):
         for aspect in self.aspects:
             if bool(self.labels_of(aspect.name)) == (self.scale is not None):
                 raise ValueError(f"aspect {aspect.name} needs labels, or the prompt a scale, and not both")
+            whole = [label.name for label in self.labels_of(aspect.name) if label.rolls_up is None]
+            for label in self.labels_of(aspect.name):
+                if label.rolls_up is not None and label.rolls_up not in whole:
+                    raise ValueError(
+                        f"label {label.name} rolls up to “{label.rolls_up}”; possible: {', '.join(whole) or 'none'}"
+                    )
         return self
 
     def labels_of(self, aspect: str) -> tuple[LabelSpec, ...]:

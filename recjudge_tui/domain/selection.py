@@ -45,6 +45,7 @@ EVERY_CASE = CaseSelection()
 class Selection:
     """What a figure is counted from: the verdicts of these raters (none: the usual ones; with `readers` everyone) under a
     protocol, about an aspect, on these cases. `crowd`: these raters' verdicts are one question, CROWD_OF_ALL for all people.
+    `fine`: labels that roll up to another stay apart.
     """
 
     protocol: str | None = None
@@ -53,6 +54,7 @@ class Selection:
     readers: bool = False
     crowd: tuple[str, ...] = ()
     cases: CaseSelection = EVERY_CASE
+    fine: bool = False
 
     @property
     def groups(self) -> int:

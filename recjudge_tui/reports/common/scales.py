@@ -146,16 +146,16 @@ def protocols_meeting(protocol: str | None) -> list[str] | None:
 
 
 def label_names(
-    db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray
+    db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray, *, fine: bool = False
 ) -> dict[float, str] | None:
     """The label set of a question, value -> name, highest value first; None for a scale without labels. It comes from
     the scale that a file of labels gave to the aspect, else from the prompts of the project's runs, else from the
-    protocol. It is extended by other whole numbers that people gave.
+    protocol. It is extended by other whole numbers that people gave. Labels that roll up to another are in it if `fine`.
     """
     given = stored_scales(db, project_id).get((protocol, aspect))
     if given is not None:
         return _extended(given.names, given.names, values) if given.names else None
-    names = _offered(run_prompts(db, project_id, protocol), aspect)
+    names = _offered(run_prompts(db, project_id, protocol), aspect, fine)
     own = dict(protocol_facts(protocol).labels)
     if not own and not names:
         return None
@@ -204,9 +204,10 @@ def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]])
     return [f"scales: {'; '.join(own)}"] if own else []
 
 
-def _offered(prompts: list[Prompt], aspect: str) -> dict[float, str]:
+def _offered(prompts: list[Prompt], aspect: str, fine: bool) -> dict[float, str]:
     names: dict[float, str] = {}
     for prompt in prompts:
         if any(spec.name == aspect for spec in prompt.aspects):
-            names |= {label.value: label.name for label in prompt.labels_of(aspect)}
+            labels = prompt.labels_of(aspect)
+            names |= {label.value: label.name for label in labels if fine or label.rolls_up is None}
     return names

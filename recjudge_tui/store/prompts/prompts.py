@@ -306,6 +306,16 @@ def run_prompts(db: Database, project_id: int, protocol: str) -> list[Prompt]:
     return [prompt_by_id(db, row[0]) for row in rows]
 
 
+def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> dict[float, float]:
+    """The value of each finer label of the project's prompts -> the value of the label that it rolls up to."""
+    found: dict[float, float] = {}
+    for prompt in run_prompts(db, project_id, protocol):
+        labels = prompt.labels_of(aspect)
+        value = {label.name: label.value for label in labels}
+        found |= {label.value: value[label.rolls_up] for label in labels if label.rolls_up is not None}
+    return found
+
+
 def prompt_contents(db: Database) -> list[str]:
     """The content of every stored prompt, as JSON text."""
     return [row["content"] for row in db.rows("SELECT content FROM prompts")]

@@ -1,0 +1,306 @@
+"""What the reports on raters share: the statistics that fit two of them, their figures, and the ceiling that people set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.roles import FIRST_HAND, MACHINES, REFERENCES
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.scales import categories, label_names
+from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, meet, meetings, verdicts_of
+from recjudge_tui.stats.agreement.intervals import agreement_estimates
+from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
+from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
+from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
+
+ALL = "all"
+OF_METRICS = "a metric has its own scale: only correlations apply"
+NO_CATEGORIES = "the values are no categories: use a correlation"
+
+
+# ---- statistics ------------------------------------------------------------------------------------------------------
+
+
+def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
+    """A rater, the only one of the selection, and its reference on the questions that both answered.
+
+    Raises UsageError if there are none, if both are the same rater, and for a metric as reference; NotFoundError for an
+    unknown rater.
+    """
+    met = meet(project, selection, truth)
+    (rater,) = selection.raters
+    if rater == truth:
+        raise UsageError(f"{rater} cannot be compared with itself", next_step="Name another rater as the truth.")
+    if any(met.ratings.raters[name].of_metrics for name in met.ratings.raters if name == truth):
+        raise UsageError(f"{truth} is a metric and gives no labels", next_step="Name people as the truth.")
+    if not met.meetings:
+        under = f" under {selection.protocol}" if selection.protocol else ""
+        raise UsageError(f"{rater} and {truth} answered no question in common{under}")
+    return met
+
+
+def label_sets(met: Met) -> dict[Meeting, list[float] | None]:
+    """The label set of each meeting's question, rising; None for scores without labels and for metrics."""
+    out: dict[Meeting, list[float] | None] = {}
+    alike: dict[tuple[str, str], list[Meeting]] = {}
+    for meeting in met.meetings:
+        alike.setdefault((meeting.protocol, meeting.aspect), []).append(meeting)
+    raters = met.ratings.raters
+    for (protocol, aspect), several in alike.items():
+        sides = {q for meeting in several for q in meeting[:2] if not raters[q.rater].of_metrics}
+        values = np.concatenate([np.zeros(0), *(np.unique(met.ratings.verdicts[q].value) for q in sides)])
+        project, fine = met.project, met.selection.fine
+        names = label_names(project.db, project.id, protocol, aspect, values, fine=fine)
+        labels = None if names is None else sorted(names)
+        out |= {meeting: labels if by_labels(meeting, met) else None for meeting in several}
+    return out
+
+
+def by_labels(meeting: Meeting, met: Met) -> bool:
+    """Whether both answered with labels of one set; on pairs of lists a metric counts, too (A, Tie, B)."""
+    return compares_lists(meeting.protocol) or not of_metric(meeting, met)
+
+
+def of_metric(meeting: Meeting, met: Met) -> bool:
+    return any(met.ratings.raters[question.rater].of_metrics for question in meeting[:2])
+
+
+def between_labels(meeting: Meeting, met: Met, labels: Sequence[float] | None) -> dict[str, float]:
+    """Each rater who gives values between the labels (a mean of samples, a probability), with one of them."""
+    out = {}
+    for question in meeting[:2] if labels is not None else ():
+        values = met.ratings.verdicts[question].value
+        strange = np.setdiff1d(values[~np.isnan(values)], np.array(labels))
+        fractions = strange[strange != np.rint(strange)]
+        if fractions.size:
+            out[question.rater] = float(fractions[0])
+    return out
+
+
+def is_nominal(met: Met, protocol: str, aspect: str) -> bool:
+    """Whether the answers are categories without an order."""
+    return (protocol, aspect) in categories(met.project.db, met.project.id)
+
+
+def unfit(stat: str, meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
+    """Why a statistic cannot be computed for two raters; empty if it can."""
+    if is_nominal(met, meeting.protocol, meeting.aspect) and not STATISTICS[stat].nominal:
+        return NO_ORDER
+    if stat not in CORRELATIONS and not by_labels(meeting, met):
+        return OF_METRICS
+    no_labels = labels is None or between_labels(meeting, met, labels)
+    return NO_CATEGORIES if stat == "percent" and no_labels else ""
+
+
+def fitting(
+    meeting: Meeting, met: Met, labels: Sequence[float] | None, asked: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The statistics asked for, each once; by default those that fit the scale and the reference, the usual one first."""
+    directed = compares_lists(meeting.protocol)
+    if ALL in asked:
+        return tuple(
+            stat
+            for stat, statistic in STATISTICS.items()
+            if not unfit(stat, meeting, met, labels) and (directed or not statistic.directed)
+        )
+    if asked:
+        return tuple(dict.fromkeys(asked))
+    first = usual_of(meeting, met, labels)
+    if first in CORRELATIONS:
+        return CORRELATIONS if between_labels(meeting, met, labels) else (first, "spearman")
+    a, b = (met.ratings.raters[question.rater].kind for question in meeting[:2])
+    of_people = directed and b in REFERENCES and a not in REFERENCES and STATISTICS[first].nominal is False
+    return (first, "percent", "concurrence") if of_people else (first, "percent")
+
+
+def usual_of(meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
+    """The one statistic by which two raters are compared everywhere, unless another is asked for."""
+    whole = labels is not None and not of_metric(meeting, met) and not between_labels(meeting, met, labels)
+    return usual_statistic(whole, ordered=not is_nominal(met, meeting.protocol, meeting.aspect))
+
+
+def estimates(
+    a: FloatArray,
+    b: FloatArray,
+    user: IntArray,
+    labels: Sequence[float] | None,
+    stats: Sequence[str],
+    seen: Orientation,
+    groups: IntArray | None = None,
+    *,
+    intervals: bool = True,
+    confidence: float = LEVEL,
+) -> dict[str, Estimate]:
+    """The statistics of two raters' values (cases,), intervals over users; of a share, n counts the cases in it."""
+    found = agreement_estimates(
+        a, b, user, seen.labels(labels), tuple(stats), mirrored=seen.mirrored, groups=groups,
+        resamples=RESAMPLES if intervals else 0, level=confidence,
+    )  # fmt: skip
+    for stat in found:
+        if STATISTICS[stat].directed:
+            found[stat] = replace(found[stat], n=int((b != 0).sum()))
+    return found
+
+
+def pair_estimates(
+    pairs: Pairs,
+    labels: Sequence[float] | None,
+    stats: Sequence[str],
+    level: str = "dataset",
+    *,
+    confidence: float = LEVEL,
+) -> dict[str, Estimate]:
+    """The statistics of two raters' complete pairs at a level: dataset, user or pair."""
+    return estimates(
+        pairs.x, pairs.y, pairs.user, labels, stats, pairs.seen, pairs.groups(level), confidence=confidence
+    )
+
+
+# ---- the ceiling -----------------------------------------------------------------------------------------------------
+
+_RULES = {"strict": strict, "conservative": conservative, "majority": majority, "median": median}
+
+
+class Ceiling(NamedTuple):
+    """The people behind one reference, by statistic: their agreement with each other, and of each with the consensus of the
+    others. `undecided`: the judge's cases on which they differ and have no consensus."""
+
+    people: Mapping[str, Estimate] = {}
+    others: Mapping[str, Estimate] = {}
+    undecided: int = 0
+
+
+@dataclass(frozen=True)
+class People:
+    """The people of a project, as they stand behind the references of a report."""
+
+    met: Met
+    by_system: bool = False
+
+    @cached_property
+    def questions(self) -> dict[tuple[str, str], list[Question]]:
+        """(protocol, aspect) -> the questions of people that a machine answered, too; empty with fewer than two people."""
+        beside = {(m.protocol, m.aspect) for m in self.met.meetings if has_ceiling(m, self.met.ratings.raters)}
+        names = tuple(name for name, rater in self.met.ratings.raters.items() if rater.kind in FIRST_HAND)
+        if not beside or len(names) < 2:
+            return {}
+        among = replace(self.met.selection, raters=names)
+        alike: dict[tuple[str, str], set[Question]] = {}
+        for meeting in meetings(self.met.questions, self.met.ratings.raters, among):
+            if (meeting.protocol, meeting.aspect) in beside:
+                alike.setdefault((meeting.protocol, meeting.aspect), set()).update(meeting[:2])
+        return {where: sorted(asked) for where, asked in alike.items()}
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        return verdicts_of(self.met.project, (q for qs in self.questions.values() for q in qs), self.met.selection)
+
+    def behind(self, reference: Rater) -> tuple[list[str], str, int | None]:
+        """The raters behind a reference (for a person: the other people, of the named ones if there are two), the rule of a
+        consensus, and its quorum."""
+        people = [name for name, rater in self.met.ratings.raters.items() if rater.kind in FIRST_HAND]
+        if reference.kind in FIRST_HAND:
+            chosen = [name for name in people if name in self.met.selection.raters]
+            beside = chosen if len(chosen) > 1 else people
+            return [name for name in beside if name != reference.name], "", None
+        if reference.kind != "consensus":
+            return [], "", None
+        recipe = json.loads(rater_row(self.met.project.db, self.met.project.id, reference.name)["recipe"])
+        members = [name for name in recipe.get("raters", people) if name in people]
+        return members, str(recipe.get("rule", "")), recipe.get("quorum")
+
+    def ceiling(
+        self, meeting: Meeting, pairs: Pairs, labels: Sequence[float] | None, stats: Sequence[str], level: str
+    ) -> Ceiling:
+        """The ceiling of one comparison on its `pairs`; empty between people, where there are fewer than two, and for
+        statistics in which one side is the reference."""
+        raters = self.met.ratings.raters
+        wanted = tuple(stat for stat in stats if STATISTICS[stat].symmetric)
+        if not wanted or level == "system" or not has_ceiling(meeting, raters):
+            return Ceiling()
+        names, rule_name, quorum = self.behind(raters[meeting.b.rater])
+        members = [q for q in self.questions.get((meeting.protocol, meeting.aspect), []) if q.rater in names]
+        table = np.full((len(members), pairs.cases.ids.size), np.nan)
+        for at, question in enumerate(members):
+            table[at, self.ratings.verdicts[question].row] = self.ratings.verdicts[question].value
+        seen = table[:, pairs.row] * pairs.seen.turn + 0.0
+        if raters[meeting.b.rater].kind in FIRST_HAND:
+            return Ceiling(_weighted(pairs, [(row, pairs.y) for row in seen], labels, wanted, level))
+        rest = []
+        rule = _RULES.get(rule_name)
+        if rule is not None and len(members) > 2:
+            least = min(len(members) - 1, quorum or len(members) - 1)
+            rest = [(row, rule(np.delete(seen, at, axis=0), least)) for at, row in enumerate(seen)]
+        among = _weighted(pairs, list(combinations(seen, 2)), labels, wanted, level)
+        undecided = 0 if self.by_system or not members else self._undecided(meeting, table)
+        return Ceiling(among, _weighted(pairs, rest, labels, wanted, level), undecided)
+
+    def _undecided(self, meeting: Meeting, table: FloatArray) -> int:
+        """The judge's cases on which two members (members, cases) differ, but which have no consensus."""
+        differ = np.fmin.reduce(table) < np.fmax.reduce(table)
+        judged, given = (
+            v.row[~np.isnan(v.value)] for v in (self.met.ratings.verdicts[question] for question in meeting[:2])
+        )
+        return int(np.setdiff1d(judged[differ[judged]], given).size)
+
+
+def has_ceiling(meeting: Meeting, raters: Mapping[str, Rater]) -> bool:
+    """Whether a machine is compared with a reference of people."""
+    a, b = raters[meeting.a.rater], raters[meeting.b.rater]
+    return a.kind in MACHINES and b.kind not in MACHINES and not b.of_metrics
+
+
+def _weighted(
+    pairs: Pairs,
+    sides: Sequence[tuple[FloatArray, FloatArray]],
+    labels: Sequence[float] | None,
+    stats: tuple[str, ...],
+    level: str,
+) -> dict[str, Estimate]:
+    """The mean of each statistic over two sides at a time, weighted by n; intervals over users. Of means over users or pairs
+    the ends are weighted in the same way, which is wider than needed."""
+    figures: dict[str, list[Estimate]] = {}
+    rated: dict[str, list[RatedPair]] = {}
+    whole = level == "dataset"
+    for a, b in sides:
+        kept = ~(np.isnan(a) | np.isnan(b))
+        user = pairs.user[kept]
+        groups = pairs.groups(level)
+        found = estimates(
+            a[kept], b[kept], user, labels, stats, pairs.seen, None if groups is None else groups[kept], intervals=not whole
+        )  # fmt: skip
+        for stat, estimate in found.items():
+            if estimate.value is not None:
+                figures.setdefault(stat, []).append(estimate)
+                rated.setdefault(stat, []).append(RatedPair(a[kept], b[kept], user))
+    out = {}
+    for stat, known in figures.items():
+        n = [estimate.n for estimate in known]
+        ends = [[estimate.value, estimate.ci_low, estimate.ci_high] for estimate in known]
+        value, low, high = (
+            None if None in column else float(np.average(np.array(column, dtype=np.float64), weights=n))
+            for column in zip(*ends, strict=True)
+        )
+        note = join_notes(*(estimate.note for estimate in known if estimate.ci_low is None))
+        if whole:
+            end = pairs_interval(
+                rated[stat], pairs.seen.labels(labels), stat, mirrored=pairs.seen.mirrored
+            )  # fmt: skip
+            low, high, note = end.low, end.high, end.note
+        out[stat] = Estimate(value, low, high, sum(n), note=note)
+    return out
