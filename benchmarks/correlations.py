@@ -59,7 +59,7 @@ def measure(quick: bool = False) -> list[Row]:
 
 
 def _correlations(scores: Scores) -> Row:
-    from recjudge_tui.stats.agreement.correlation import group_mean
+    from recjudge_tui.stats.agreement import group_mean
 
     everyone = np.zeros(scores.users.size, dtype=np.int64)
 
@@ -89,7 +89,7 @@ def _correlations(scores: Scores) -> Row:
 
 
 def _intervals(scores: Scores, resamples: int) -> Row:
-    from recjudge_tui.stats.agreement.intervals import agreement_estimates
+    from recjudge_tui.stats.agreement import agreement_estimates
 
     labels = np.arange(1, 5.5, 0.5)
 
@@ -109,7 +109,7 @@ def _intervals(scores: Scores, resamples: int) -> Row:
 
 def _from_database(path: Path, verdicts: int) -> Row:
     """Pearson at 3 levels for each aspect, from the database file; includes opening it and the schema check."""
-    from recjudge_tui.stats.agreement.correlation import group_mean
+    from recjudge_tui.stats.agreement import group_mean
     from recjudge_tui.store.opening import connect
     from recjudge_tui.store.verdicts.ratings import Question, load_ratings
 

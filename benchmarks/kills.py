@@ -62,7 +62,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undo": ("imports undo 3", "SELECT count(*) FROM slates"),
     "delete run": ("runs delete 1 --yes", "SELECT count(*) FROM calls WHERE run_id = 1"),
     "delete project": ("project delete films --yes", "SELECT count(*) FROM items"),
-    "consensus": ("rater consensus both -p films --rule strict one two",
+    "consensus": ("rater combine both -p films --rule strict one two",
                   "SELECT count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = 'both'"),
     "batch export": ("batch export {planned} -o {out}", "SELECT count(*) FROM batch_calls"),
     "batch import": ("batch import {batched} {results}", "SELECT count(*) FROM calls WHERE run_id = 4 AND state = 'done'"),

@@ -180,6 +180,7 @@ class NotebookProject(Project):
         """
         from recjudge_tui.domain.address import ADDRESS_OPTIONS
         from recjudge_tui.domain.judge import JudgeAddress
+        from recjudge_tui.judges.registry import trust_typed
         from recjudge_tui.runs import start
         from recjudge_tui.runs.engine.engine import work
         from recjudge_tui.runs.plan.plan import RunRequest
@@ -192,7 +193,9 @@ class NotebookProject(Project):
             )
         address = JudgeAddress(**{name: options.pop(name) for name in ADDRESS_OPTIONS if name in options})
         settings = settings_for(protocol, **options)
-        request = RunRequest(self.id, address.judge_named(judge), settings, rater, prompt)
+        spec = address.judge_named(judge)
+        trust_typed(spec)
+        request = RunRequest(self.id, spec, settings, rater, prompt)
         run_id = start.plan(self.db, [request])[0].run_id
         assert run_id is not None
         if not _loop_is_running():

@@ -24,6 +24,7 @@ from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
 from recjudge_tui.store.prompts.prompts import finer_labels
 from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.verdicts.flags import FlaggedLists, folded, load_flags
 from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,
@@ -311,6 +312,139 @@ def scores(ratings: Ratings, question: Question) -> Scores:
     codes, _ = encode(cases.system_a[verdicts.row])
     names = tuple(cases.systems[place] for place in np.unique(cases.system_a[verdicts.row]).tolist())
     return Scores(question, names, codes, cases.user[verdicts.row], verdicts.row, verdicts.value)
+
+
+# ---- items -----------------------------------------------------------------------------------------------------------
+
+
+# flags belong to a whole answer, not to a single aspect
+FLAGS = "flags"
+ANY_ISSUE = "any"
+
+
+@dataclass(frozen=True)
+class Items:
+    """The items of the single lists that raters judged, and their flags.
+
+    `lists` has a row for each item (its case and rank), the issues by name, and the flags of each of `questions`: a rater
+    that was asked for flags, under a protocol. In `ratings` the value of such a question is 1 where the rater judged the
+    list, NaN where all of its verdicts failed. `silent`: raters who gave no flag and were asked for none. An issue is its
+    index, None for any.
+    """
+
+    project: Project
+    selection: Selection
+    ratings: Ratings
+    questions: tuple[Question, ...]
+    lists: FlaggedLists
+    silent: tuple[str, ...] = ()
+
+    @cached_property
+    def current(self) -> Base:
+        """The same verdicts on the newest lists that each rater judged."""
+        newest = newest_lists(self.ratings)
+        return Base(self.project, self.selection, newest, self.questions, LeftOut())
+
+    @property
+    def case(self) -> IntArray:
+        """The case of each item."""
+        return self.lists.items.row
+
+    @property
+    def rank(self) -> IntArray:
+        """The rank of each item in its list, from 1."""
+        return self.lists.items.rank
+
+    @property
+    def user(self) -> IntArray:
+        """The user of each item."""
+        return self.ratings.cases.user[self.case]
+
+    def issue(self, name: str) -> int | None:
+        """The index of an issue in any spelling; None for ANY_ISSUE. Raises UsageError for one that nobody flags."""
+        known = [ANY_ISSUE, *map(folded, self.lists.issues)]
+        if folded(name) not in known:
+            raise UsageError(
+                f"no rater flags an issue “{name}”",
+                f"Available: {', '.join([ANY_ISSUE, *self.lists.issues])}.",
+            )
+        return known.index(folded(name)) - 1 if folded(name) != ANY_ISSUE else None
+
+    def shown(self, question: Question) -> BoolArray:
+        """By item, whether the rater was shown it."""
+        shown: BoolArray = self.rank <= self.lists.of[question].depth[self.case]
+        return shown
+
+    def flagged(self, question: Question, issue: int | None = None) -> BoolArray:
+        """By item, whether the rater flagged it."""
+        flags = self.lists.of[question]
+        here = (flags.item >= 0) & ((flags.issue == issue) if issue is not None else True)
+        mask = np.zeros(self.case.size, dtype=np.bool_)
+        mask[flags.item[here]] = True
+        return mask
+
+    def cases_flagged(self, question: Question, issue: int | None = None) -> BoolArray:
+        """By case, whether the rater flagged anything in its list."""
+        flags = self.lists.of[question]
+        mask = np.zeros(self.ratings.cases.ids.size, dtype=np.bool_)
+        mask[flags.row if issue is None else flags.row[flags.issue == issue]] = True
+        return mask
+
+    def judged_by_both(self, a: Question, b: Question) -> tuple[IntArray, int]:
+        """The cases that two raters judged, on the newest lists that they judged in common; and how many cases that one
+        of them was asked about are left out."""
+        cases, (left, right) = self.ratings.cases, (self.ratings.verdicts[question] for question in (a, b))
+        every, met = np.union1d(left.row, right.row), np.intersect1d(left.row, right.row)
+        valid = np.intersect1d(left.row[~np.isnan(left.value)], right.row[~np.isnan(right.value)])
+        if cases.selected is not None:
+            every, valid = every[cases.selected[every]], valid[cases.selected[valid]]
+        if cases.lifetimes is not None:
+            valid = valid[in_generation(cases.lifetimes, valid, newest_judged(cases.lifetimes, met))]
+        return valid, every.size - valid.size
+
+
+def items(project: Project, selection: Selection) -> Items:
+    """The flags of the raters of a selection under the protocols that judge single lists, judges before people, on all lists
+    that they judged.
+
+    Raises UsageError for an unknown protocol or one that judges no single lists, NotFoundError for an unknown rater.
+    """
+    protocols = protocols_meeting(selection.protocol)
+    if selection.protocol is not None and protocol_facts(selection.protocol).unit != "list":
+        raise UsageError(
+            f"{selection.protocol} does not judge single lists, and flags are about single lists"
+        )
+    for name in sorted(selection.raters):
+        rater_row(project.db, project.id, name)
+    asked = [
+        question
+        for question in project_questions(project.db, project.id)
+        if protocol_facts(question.protocol).unit == "list"
+        and (protocols is None or question.protocol in protocols)
+        and (not selection.raters or question.rater in selection.raters)
+    ]
+    loaded = load_questions(project.db, project.id, asked, selection.cases)
+    # raters made from others and metrics have no flags
+    raters = {
+        Question(q.rater, q.protocol, FLAGS): loaded.raters[q.rater]
+        for q in _ordered(loaded, selection.protocol)
+        if loaded.raters[q.rater].kind not in COMBINED and not loaded.raters[q.rater].of_metrics
+    }
+    lists = load_flags(project.db, project.id, loaded.cases, raters)
+    order = sorted(raters, key=lambda q: (q.protocol, rank_of(raters[q])))
+    questions = tuple(question for question in order if lists.of[question].asked)
+    silent = dict.fromkeys(question.rater for question in order if question not in questions)
+    verdicts = {question: _on_any_aspect(loaded, question) for question in questions}
+    return Items(project, selection, replace(loaded, verdicts=verdicts), questions, lists, tuple(silent))
+
+
+def _on_any_aspect(loaded: Ratings, question: Question) -> Verdicts:
+    """The cases that a rater judged on any aspect: 1, or NaN where all verdicts failed."""
+    alike = [part for known, part in loaded.verdicts.items() if known[:2] == question[:2]]
+    row, value = (np.concatenate([getattr(part, name) for part in alike]) for name in ("row", "value"))
+    judged = np.unique(row)
+    known = np.where(np.isin(judged, row[~np.isnan(value)]), 1.0, np.nan)
+    return Verdicts(judged, known, np.zeros(judged.size, dtype=np.bool_))
 
 
 def left_out_counts(ratings: Ratings, questions: Iterable[Question]) -> dict[Question, EarlierLists]:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -20,8 +21,9 @@ from tests.support import late_progress  # noqa: F401 - imported for what it doe
 from tests.support.hostile import HOSTILE
 from tests.support.servers.process import ServerProcess, start
 
-# nobody's own settings are read, in other processes either; there is no such folder
-os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+# nobody's own settings are read or changed, in other processes either
+_SETTINGS = TemporaryDirectory(prefix="recjudge-settings-")
+os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name
 
 TESTS = Path(__file__).parent
 SHORT = ("annotation", "domain", "importers", "judges", "prompting", "protocols", "raters", "stats", "store")

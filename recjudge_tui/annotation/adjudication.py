@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -18,8 +17,8 @@ from recjudge_tui.domain.annotation import (
     CaseAnswers,
 )
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.raters.combined import RaterSummary, Recipe, checked_names, make_combined_rater
-from recjudge_tui.raters.consensus import Rule, combined, refuse
+from recjudge_tui.raters.combine import RaterSummary, combine
+from recjudge_tui.stats.combining.consensus import Rule
 from recjudge_tui.store.annotation.other_annotators import (
     Vote,
     finished_task,
@@ -38,10 +37,7 @@ from recjudge_tui.store.annotation.tasks import (
     submit_verdict,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.combined import InputVerdict
 from recjudge_tui.store.raters.raters import ensure_rater, rater_row
-
-OTHER_PROTOCOL = "another protocol"
 
 
 class Ballot(NamedTuple):
@@ -82,25 +78,10 @@ def annotators_of(db: Database, project_id: int, protocol: str) -> list[str]:
 def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule, name: str) -> RaterSummary:
     """Make a consensus rater by a rule. It covers each case that at least two annotators of the protocol judged.
 
-    Raises what `make_consensus` raises, and UsageError when fewer than two people annotate.
+    Raises what `combine` raises, and UsageError when fewer than two people annotate.
     """
-    names = checked_names("consensus", name, annotators_of(db, project_id, protocol))
-    combine = partial(combined, rule=rule)
-    reason = partial(_refuse, protocol=protocol, rule=rule)
-    return make_combined_rater(
-        db, project_id, name, _OpenRecipe("consensus", rule, names, FEWEST_ANNOTATORS, combine, reason)
-    )
-
-
-class _OpenRecipe(Recipe):
-    """A consensus of the annotators who judged a case. An ordinary consensus needs all its raters."""
-
-    def stored(self) -> dict[str, object]:
-        return super().stored() | {"quorum": self.quorum}
-
-
-def _refuse(verdict: InputVerdict, protocol: str, rule: Rule) -> str:
-    return OTHER_PROTOCOL if verdict.protocol != protocol else refuse(verdict, rule)
+    annotators = annotators_of(db, project_id, protocol)
+    return combine(db, project_id, name, rule, annotators, FEWEST_ANNOTATORS, protocol=protocol)
 
 
 def start_adjudication(db: Database, project_id: int, protocol: str, name: str) -> int:

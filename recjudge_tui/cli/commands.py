@@ -48,10 +48,6 @@ SECTIONS = {
         "agreement": Subcommand(
             "results.agreement", "agreement", "Show how well raters agree on the cases that both judged."
         ),
-        "metrics": Subcommand("results.metrics", "metrics", "Show offline metrics against held-out events."),
-        "flags": Subcommand(
-            "results.flags", "flags", "Show which issues are flagged in each system's lists."
-        ),
         "compare": Subcommand(
             "results.compare", "compare", "Show what changed between two raters, case by case."
         ),
@@ -59,9 +55,6 @@ SECTIONS = {
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
         ),
         "trend": Subcommand("results.trend", "trend", "Show each system's figures over time."),
-        "biases": Subcommand(
-            "results.biases", "biases", "Show whether raters favour longer, popular or uniform lists."
-        ),
         "cost": Subcommand("results.cost", "cost", "Show the cost of a judged case by judge and prompt."),
         "outcome": Subcommand(
             "results.outcome", "outcome", "Record live experiments, and compare judges with them."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -17,7 +19,8 @@ from recjudge_tui.cli.names import (
 )
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.run_options import TIMEOUT_S
-from recjudge_tui.errors import UsageError
+from recjudge_tui.domain.text import safe_text
+from recjudge_tui.errors import JudgeError, UsageError
 from recjudge_tui.stats.defaults import RESAMPLES
 
 if TYPE_CHECKING:
@@ -97,9 +100,57 @@ def server_options(command: Command) -> Command:
     return address_options(command)
 
 
-def address_options(command: Command) -> Command:
-    """Where a judge answers (`domain.address`), passed on as `address` (a JudgeAddress)."""
+def trust_option(command: Command) -> Command:
+    """`--trust-host HOST`: what the command may send to servers that a database names. It is asked for on a terminal.
 
+    A command that was refused for want of trust has sent nothing, and is called again when the user has confirmed.
+    """
+
+    @wraps(command)
+    def run(*arguments: Any, trust_hosts: tuple[str, ...], **options: Any) -> Any:
+        while True:
+            try:
+                return command(*arguments, **options)
+            except JudgeError as error:
+                _confirm_trust(error, trust_hosts)
+
+    return cast(
+        Command,
+        click.option(
+            "--trust-host",
+            "trust_hosts",
+            metavar="HOST",
+            multiple=True,
+            help="Send to this server the keys that the run names, and remember that; repeat for several. Needed once for"
+            " judges that you did not type yourself.",
+        )(run),
+    )
+
+
+def _confirm_trust(error: JudgeError, hosts: Sequence[str]) -> None:
+    """Trust what the user trusts; on a terminal, ask for the rest. Raises what is left, and any other error."""
+    from recjudge_tui.judges.trust import UntrustedError, remember
+
+    if not isinstance(error, UntrustedError):
+        raise error
+    remember(pair for pair in error.sent if any(map(pair.is_at, hosts)))
+    left = tuple(pair for pair in error.sent if not any(map(pair.is_at, hosts)))
+    if not left:
+        return
+    rest = UntrustedError(left)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        flags = " ".join(dict.fromkeys(f"--trust-host {shlex.quote(pair.place)}" for pair in left))
+        rest.next_step = f"Nothing was sent. If you trust the server with this, add: {flags}"
+        raise rest
+    narrate("The judge was not typed here, and you have not confirmed this before.")
+    click.confirm(safe_text(f"Send {rest.listed}?"), abort=True, err=True)
+    remember(left)
+
+
+def address_options(command: Command) -> Command:
+    """Where a judge answers (`domain.address`), passed on as `address` (a JudgeAddress); and `--trust-host`."""
+
+    @trust_option
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
         from recjudge_tui.domain.judge import JudgeAddress
@@ -363,7 +414,6 @@ def format_of(fmt: str | None, out: Path | None) -> str:
 def narrate(text: str) -> None:
     """Print one line on stderr; text from the data is made safe for the terminal."""
     from recjudge_tui.cli.progress import clear_line
-    from recjudge_tui.domain.text import safe_text
 
     clear_line()
     click.echo(safe_text(text), err=True)

@@ -43,6 +43,13 @@ class JudgeAddress(Model):
         """The words of each option, as on the command line."""
         return {name: words_of(option, getattr(self, name)) for name, option in ADDRESS_OPTIONS.items()}
 
+    @property
+    def where(self) -> str:
+        """`http://HOST/v1, key from NAME, header X-A from VAR`: what differs from the provider's own; else empty."""
+        key = (f"key from {self.api_key_env}",) if self.api_key_env else ()
+        headers = (f"header {name} from {variable}" for name, variable in self.header_env)
+        return ", ".join((*self.base_urls, *key, *headers))
+
     def check(self) -> None:
         """Raises AddressError for what cannot be sent, and for a secret in place of the name of its variable."""
         check_key_variable(self.api_key_env)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, Workload
 from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.judges.trust import Sent
 
 # the number of the worker that asks, from 0, where each can have a slot of the server to itself
 LANE: ContextVar[int | None] = ContextVar("LANE", default=None)
@@ -38,6 +39,19 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+        ...
+
+
+@runtime_checkable
+class SendsSecrets(Protocol):
+    """A judge that sends keys."""
+
+    def secrets(self) -> tuple[Sent, ...]:
+        """What it would send where: the variables that are set or named, and the servers."""
+        ...
+
+    def check_trust(self) -> None:
+        """Raise UntrustedError, as `prepare` does before it reads a secret; nothing is sent."""
         ...
 
 

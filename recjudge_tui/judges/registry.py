@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -9,7 +10,8 @@ from typing import NamedTuple, cast
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.base import Judge, SendsSecrets
+from recjudge_tui.judges.trust import Sent, pairs_of, remember, require_trust
 
 ENTRY_POINTS = "recjudge.judges"
 
@@ -113,6 +115,32 @@ def make_judge(spec: JudgeSpec) -> Judge:
     return judge
 
 
+def secrets_of(spec: JudgeSpec) -> tuple[Sent, ...]:
+    """Which secrets the judge would send to which servers: variables that are set or named."""
+    if spec.provider in _BUILT_IN:
+        judge = make_judge(spec)
+        return judge.secrets() if isinstance(judge, SendsSecrets) else ()
+    named = [name for name in (spec.api_key_env, *(name for _, name in spec.header_env)) if name]
+    # a judge of another package finds its key itself, and only it knows its server
+    variables = named or [f"the key of {spec.provider}"] * bool(spec.base_urls)
+    return pairs_of(variables, spec.base_urls) or tuple(
+        Sent(name, f"the server of {spec.provider}") for name in named
+    )
+
+
+def trust_typed(spec: JudgeSpec) -> None:
+    """Trust what this judge sends from now on, because the user named it and its servers."""
+    with suppress(RecjudgeError):
+        remember(secrets_of(spec))
+
+
+def check_trust(spec: JudgeSpec) -> None:
+    """Raise UntrustedError if the judge would send a secret to a server that this user has not confirmed for it."""
+    judge = make_judge(spec)
+    if isinstance(judge, SendsSecrets):
+        judge.check_trust()
+
+
 def _made(spec: JudgeSpec) -> Judge:
     provider = _BUILT_IN.get(spec.provider)
     if provider is not None:
@@ -121,5 +149,6 @@ def _made(spec: JudgeSpec) -> Judge:
         return cast(Judge, import_module(provider.module).make(spec))
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == spec.provider:
+            require_trust(secrets_of(spec))
             return cast(Judge, point.load()(spec))
     raise UsageError(f"no judge “{spec.spec}”", f"Known: {', '.join(spellings())}.")

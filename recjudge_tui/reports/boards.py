@@ -373,7 +373,7 @@ def _score(counts: FloatArray, value: float | None, interval: Interval, reason: 
 
 def _ndcg(chosen: Base, ranked: Sequence[Board]) -> list[dict[str, float | None]]:
     """For each board nDCG@10 of the lists that its rater judged, by system; empty where nothing is held out."""
-    from recjudge_tui.reports.judged_lists import JudgedLists
+    from recjudge_tui.reports.metrics import JudgedLists
 
     judged = JudgedLists.where_held_out(chosen)
     if judged is None:

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from recjudge_tui.domain.options import (
     ASPECT,
+    BY,
     CASES,
     OCCASIONS,
     PROTOCOL,
     RATER,
     RATERS,
     READERS,
+    SYSTEMS,
+    TRUTH,
     Option,
 )
 from recjudge_tui.errors import UsageError
@@ -137,6 +140,13 @@ def table_of(project: Project, report: str, **given: Any) -> Table:
 
     made = make(project, report, **given)
     assert isinstance(made, Table), f"{report} is a page"
+    return made
+
+
+def on_cases(project: Project, report: str, cases: CaseSelection, **given: Any) -> Table:
+    """A report with these options on these cases, without its groups and settings: for what is made from its cells."""
+    declared = REPORTS[report]
+    made: Table = _function(declared.place)(project, Options(checked(declared, given), cases))
     return made
 
 
@@ -269,6 +279,99 @@ _DECLARED = (
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),
         words="ranking rank win rate q bradley terry who wins",
+    ),
+    Report(
+        "flags", "Show which issues are flagged in each system's lists.", "flags:flags",
+        (
+            PROTOCOL.but(help="Only this protocol, such as pointwise. Default: all that judge single lists."),
+            RATERS.but(help="Only these raters. Default: all that were asked for flags."),
+            Option(
+                "of", str, "What a share counts: lists with a flag, or flagged items among those shown.", "lists",
+                choices=("lists", "items"), flag="--of",
+            ),
+            Option(
+                "issue", str,
+                "Only this kind of issue; “any” counts all kinds together. Default: “any” and each kind; by rank, “any”.",
+                flag="--issue", metavar="NAME",
+            ),
+            Option(
+                "agreement", bool,
+                "How often raters flag the same items: precision, recall, F1, kappa, and the same issue.", False,
+                flag="--agreement",
+            ),
+            TRUTH.but(help="--agreement: compare everyone with this rater."),
+            SYSTEMS,
+            BY.but(help=f"“system” (the default); “rank”: the share of items at each place of the lists. {BY.help}"),
+            *OCCASIONS,
+        ),
+        about="By rater, and beside people: by kind of issue the share of lists, of items, or of the items at each rank,"
+        " with 95 % intervals over users. Failed verdicts are not part of n. With --agreement: which items two raters flag,"
+        " and for which issue.",
+        examples=(
+            "flags -p shop",
+            "flags -p shop --of items --raters rules,anna --by segment",
+            "flags -p shop --by rank --issue off-category",
+            "flags -p shop --agreement --truth anna --format json",
+        ),
+        own_by=("system", "rank"),
+        words="flagged issues items wrong",
+    ),
+    Report(
+        "biases", "Show whether raters favour longer, more popular or more uniform lists and texts.", "biases:biases",
+        (
+            RATER.but(help="Only this rater. Default: all but metrics."),
+            Option(
+                "truth", tuple, "Also the slope beyond this rater's, on the same cases; of several (A,B) beyond their mean.", (),
+                flag="--truth", metavar="T", completes="raters",
+            ),
+            PROTOCOL.but(help="pointwise, pairwise, ... Default: all."),
+            ASPECT.but(help="Only this aspect. Default: overall, of texts all."),
+            K,
+        ),
+        about="Each row is the slope of a rating on one covariate within users: how many points the rating rises with one"
+        " standard deviation more. With --truth also the slope beyond the truth's, as the semantic-similarity bias of SAER (Liu"
+        " et al., SIGIR 2026) and length-controlled judging (Dubois et al. 2024) ask for.",
+        examples=("biases -p movies --rater rules --truth people", "biases -p movies --protocol pairwise"),
+        words="length popularity homogeneity diversity bias slope verbosity",
+    ),
+    Report(
+        "metrics", "Show offline metrics against held-out events.", "metrics:metrics",
+        (
+            K,
+            Option(
+                "metrics", tuple,
+                "Only these metrics, in this order. Default: all but title_ild, near_duplicates, category_coverage.", (),
+                flag="--metrics", metavar="A,B,...",
+            ),
+            Option(
+                "table", str, "pairs: the difference of each two systems, with its test.", "means",
+                choices=("means", "pairs"), flag="--table",
+            ),
+            Option(
+                "relevant_from", float,
+                "An event is relevant if its value is at least X; one without a value is. Default: judged above 0 (qrels),"
+                " or above 0 and at least the user's mean.",
+                flag="--relevant-from", metavar="X",
+            ),
+            Option(
+                "gain", str,
+                "The gain of ndcg: linear, the held-out value, or exp, 2^value - 1. Default: 1 for a relevant item.",
+                choices=("linear", "exp"), flag="--gain",
+            ),
+            *CASES,
+        ),
+        about="One row per system and metric, with intervals over users. MAP divides by all relevant items, map_min by at"
+        " most K of them. AUC uses all scored candidates of the file, regardless of K. Two systems are compared by sign"
+        " flips of the users' means, with Holm's correction over the pairs of one metric.",
+        examples=(
+            "metrics -p movies --k 10",
+            "metrics -p movies --metrics auc,ndcg --format csv -o metrics.csv",
+            "metrics -p movies --metrics ndcg --table pairs",
+            "metrics -p trec --metrics ndcg,map,err --relevant-from 2 --gain exp",
+            "metrics -p shop --metrics ndcg --by activity --from 2024-05-01",
+        ),
+        of_lists=True,
+        words="offline ndcg recall auc diversity coverage held-out",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

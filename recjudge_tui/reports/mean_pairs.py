@@ -106,7 +106,7 @@ def _seen_from(test: MeanTest, system: int) -> Row:
         return cells
     turned = {"difference": "difference", "ci_low": "ci_high", "ci_high": "ci_low"}
     numbers = {name: cells[source] for name, source in turned.items()}
-    return {name: -number if isinstance(number, float) else None for name, number in numbers.items()}
+    return {name: 0.0 - number if isinstance(number, float) else None for name, number in numbers.items()}
 
 
 def pair_notes(measured: Sequence[MeasuredPairs]) -> list[Note]:
@@ -129,12 +129,17 @@ def pair_sentence(pairs: MeasuredPairs) -> str:
 def _words(upper: str, lower: str, test: MeanTest, first: int) -> str:
     if test.p_holm is None:
         return f"{upper} and {lower} cannot be compared, {test.note}"
-    p = f"p = {test.p_holm:.2g}" if test.p_holm >= _SMALLEST else f"p < {_SMALLEST:g}"
+    p = p_text(test.p_holm)
     if not test.separable:
         return f"{upper} and {lower} are not separable ({p})"
     if ((test.difference.value or 0.0) > 0) == (first == test.first):
         return f"{upper} above {lower} ({p})"
     return f"{lower} above {upper} among the users who have both ({p})"
+
+
+def p_text(p: float) -> str:
+    """`p = 0.03`, or that it is below the smallest that is printed."""
+    return f"p = {p:.2g}" if p >= _SMALLEST else f"p < {_SMALLEST:g}"
 
 
 _SMALLEST = 0.0001

@@ -1,56 +1,61 @@
-"""Offline metrics of each system's lists against held-out events, with intervals over users."""
+"""Offline metrics of each system's lists against held-out events, and each two systems compared by them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.mean_pairs import PAIR_COLUMNS, pair_notes, pair_rows
-from recjudge_tui.reports.measured_lists import (
-    COVERAGE,
-    METRICS,
-    ListsOfSystems,
-    SystemMetrics,
-    measured_lists,
-    metric_pairs,
-    without_list,
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.mean_pairs import (
+    PAIR_COLUMNS,
+    MeasuredPairs,
+    SystemMeans,
+    compared,
+    occasions,
+    p_text,
+    pair_notes,
+    pair_rows,
 )
-from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
+from recjudge_tui.reports.words import figure_text
+from recjudge_tui.shapes import Base
+from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
+from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, REDUNDANCY
+from recjudge_tui.stats.intervals import group_means
+from recjudge_tui.stats.retrieval import offline
+from recjudge_tui.stats.retrieval.list_metrics import (
+    LIST_METRICS,
+    NO_CUTOFF,
+    REDUNDANCY,
+    EvaluationData,
+    Gain,
+    RankedList,
+)
+from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
 from recjudge_tui.stats.retrieval.redundancy import NEAR
+from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
+from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.data.heldout import has_held_out, lists_of, load_evaluation_data
 from recjudge_tui.store.occasions import untimed_count, untimed_note
+from recjudge_tui.store.verdicts.generations import judged_content
+from recjudge_tui.store.verdicts.ratings import CaseColumns
 
-RELEVANCE = (
-    "relevant: an item held out for the user without a value (a purchase, a click), judged above 0 (heldout_relevance,"
-    " qrels), or with another value above 0 of at least the user's mean over all their valued events"
-)
-GAINS = (
-    "gains: ndcg 1 for a relevant item; ndcg_explicit the held-out value; ndcg_exp 2^value - 1; an event without a value"
-    " counts as value 1"
-)
-DISCOUNT = (
-    "ndcg, ndcg_exp and ndcg_explicit discount by log2(rank + 1) and are divided by the best list of k; map is average"
-    " precision in the first k divided by all relevant items (trec_eval's map_cut), map_min by at most k of them"
-)
-DIVERSITY = (
-    "urd: entropy in bits of the categories of a list; ild: mean Jaccard distance between the categories of two of"
-    " its items"
-)
-REDUNDANT = (
-    "title_ild: ild of the words of titles; near_duplicates: share of items that have"
-    f" {NEAR:.0%} of their words and a category in common with an item above; category_coverage: share of the catalogue's"
-    " categories that a list shows"
-)
+COVERAGE = "coverage"
+METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
+# what people read first, the last ones only where there is room
+MAIN = ("ndcg", "recall", "hit_rate", "auc", "ild", COVERAGE, "popularity")
+_MOST_COLUMNS = 3
 _COLUMNS = (
     Column("system", "System"),
     Column("metric", "Metric"),
@@ -61,140 +66,356 @@ _COLUMNS = (
     Column("users", "Users", "int", minor=True),
     Column("note", "Note"),
 )
-_PAIR_COLUMNS = (
+_PAIRS = (
     Column("system", "System"),
     Column("opponent", "Against"),
     Column("metric", "Metric"),
     Column("k", "k", "int"),
     *PAIR_COLUMNS,
 )
-_NO_LIST = "no list"
-_NO_LISTS = "no lists yet: import them with “recjudge import FILE --as lists”"
+_USUALLY_RELEVANT = (
+    "judged above 0 (heldout_relevance, qrels), or with another value above 0 of at least the user's mean over all their"
+    " valued events"
+)
+_ABOUT = (
+    (
+        "gains: ndcg 1 for a relevant item, unless chosen; ndcg_explicit the held-out value; ndcg_exp 2^value - 1; err"
+        " (2^value - 1) / 2^highest; an event without a value counts as value 1, one below 0 as 0"
+    ),
+    (
+        "ndcg, ndcg_exp and ndcg_explicit discount by log2(rank + 1) and are divided by the best list of k; map is average"
+        " precision in the first k divided by all relevant items (trec_eval's map_cut), map_min by at most k of them;"
+        " rprec is the precision in as many items as are relevant; auc is over all scored candidates of the file"
+    ),
+    "urd: entropy in bits of a list's categories; ild: mean Jaccard distance between the categories of two of its items",
+    (
+        f"title_ild: ild of the words of titles; near_duplicates: share of items that have {NEAR:.0%} of their words and a"
+        " category in common with an item above; category_coverage: share of the catalogue's categories that a list shows"
+    ),
+    "a mean over lists; interval over users, each with all their lists (jackknife, Korn and Graubard at the ends)",
+)
+ListsOfSystems = Mapping[str, Sequence[RankedList]]
 
 
-def metrics_table(
-    db: Database,
-    project_id: int,
+# ---- measuring -------------------------------------------------------------------------------------------------------
+
+
+class SystemLists(NamedTuple):
+    """One system's lists without their items: the user, the context and the first k items of each, and the value of each
+    metric for each (NaN where undefined). Lists share the names of their items."""
+
+    system: str
+    users: Sequence[str]
+    contexts: Sequence[str]
+    shown: Sequence[tuple[str, ...]]
+    values: Mapping[str, FloatArray]
+
+    def mean(self, metric: str) -> float | None:
+        known = self.values[metric][~np.isnan(self.values[metric])]
+        return none_if_nan(float(known.mean())) if known.size else None
+
+
+class Measured:
+    """The lists of several systems, with the codes of their users and of their occasions (user and context)."""
+
+    def __init__(self, lists: Sequence[SystemLists], data: EvaluationData) -> None:
+        self.systems, self.data = lists, data
+        self.users: dict[str, int] = {}
+        met: dict[tuple[str, str], int] = {}
+        self.user: list[IntArray] = []
+        self.occasion: list[IntArray] = []
+        for of in lists:
+            codes = [self.users.setdefault(user, len(self.users)) for user in of.users]
+            self.user.append(np.array(codes, dtype=np.int64))
+            places = [
+                met.setdefault(occasion, len(met)) for occasion in zip(of.users, of.contexts, strict=True)
+            ]
+            self.occasion.append(np.array(places, dtype=np.int64))
+        self.owners = np.array([self.users[user] for user, _ in met], dtype=np.int64)
+
+    def pairs(self, metrics: Sequence[str], groups: int) -> list[MeasuredPairs]:
+        """For each metric of lists the test of every pair of systems, Holm-adjusted within the metric; two systems are
+        compared on the occasions for which both have a list."""
+        figures = []
+        for metric in dict.fromkeys(name for name in metrics if name != COVERAGE):
+            rows = [(at, of.values[metric]) for at, of in zip(self.occasion, self.systems, strict=True)]
+            means = [of.mean(metric) for of in self.systems]
+            names = [of.system for of in self.systems]
+            bounds = LIST_METRICS[metric].bounds
+            figures.append(
+                SystemMeans(metric, names, occasions(rows, self.owners), self.owners, means, bounds)
+            )
+        return compared(figures, groups)
+
+
+def measure(
+    project: Project,
+    metrics: Sequence[str],
     k: int = TOP_K,
     *,
-    metrics: Sequence[str] = METRICS,
-    among: Sequence[str] = (),
+    cases: CaseSelection = EVERY_CASE,
     lists: ListsOfSystems | None = None,
-    chosen: CaseSelection = EVERY_CASE,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Table:
-    """One row per system and metric: the mean over lists for which it is defined; coverage over all lists.
+    relevant_from: float | None = None,
+    gain: Gain = "relevant",
+) -> Measured:
+    """The metrics of every list against the events held out for its occasion (docs/occasions.md); `lists` None: of the
+    current lists of these cases. Raises UsageError for an unknown metric and NotFoundError for an unknown system."""
+    if unknown := [name for name in metrics if name not in (*METRICS, *REDUNDANCY)]:
+        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
+    db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
+    rule = relevant_from, gain
+    data = load_evaluation_data(db, project.id, *rule)
+    arrays = db.kept((evaluation_arrays, project.id, rule), lambda: evaluation_arrays(data))
 
-    A list is measured against the events held out for its occasion (docs/occasions.md); intervals are over users with
-    all their lists. The notes say which neighbours differ, unless `resamples` is 0. Lists for which a metric is
-    undefined are left out and counted. `k` is None for AUC, which uses all candidates of the file. `among` names the
-    systems, all if empty. `lists` None: the current lists that are `chosen`. Raises UsageError for an unknown metric
-    and NotFoundError for an unknown system.
-    """
-    measured = measured_lists(db, project_id, k, metrics, among=among, lists=lists, chosen=chosen)
-    rows = list(_rows(measured.systems, len(measured.users), k, metrics, resamples))
-    tested = metric_pairs(measured, metrics, chosen.groups) if resamples else []
-    notes = [
-        *pair_notes(tested),
-        RELEVANCE,
-        GAINS,
-        DISCOUNT,
-        DIVERSITY,
-        *([REDUNDANT] if set(metrics).intersection(REDUNDANCY) else []),
-        "a mean over lists; interval over users, each with all their lists",
-    ]
-    if not rows:
-        notes = [_NO_LISTS]
-    elif not measured.truths:
-        notes.append("no held-out events: import them with types that begin with heldout_")
-    notes += held_out_copies(db, project_id).sentences
-    if chosen == EVERY_CASE:
-        notes += filter(None, (without_list(system, measured) for system in measured.systems))
-    elif untimed := untimed_count(db, project_id, "lists", chosen):
-        notes.append(untimed_note(untimed, "lists"))
-    settings = {"k": k, "resamples": resamples, "seed": seed}
-    return Table(f"Offline metrics at {k}", _COLUMNS, tuple(rows), tuple(notes), settings)
+    def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
+        items: dict[str, str] = {}
+        return SystemLists(
+            system,
+            [one.user_id for one in ranked],
+            [one.context for one in ranked],
+            [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked],
+            list_values(ranked, arrays, k, names),
+        )
+
+    def read(system: str) -> SystemLists:
+        # the groups of one report use the same lists, which are read and measured once
+        of_all = CaseSelection(cases.occasions)
+        key = (measure, project.id, system, of_all, k, names, rule)
+        return db.kept(key, lambda: values(system, list(lists_of(db, project.id, system, of_all))))
+
+    known = systems(db, project.id) if lists is None else list(lists)
+    check_judgeable(db, project.id, cases.systems, known)
+    chosen = [name for name in known if not cases.systems or name in cases.systems]
+    found = [read(name) if lists is None else values(name, lists[name]) for name in chosen]
+    return Measured([_of_segment(of, cases) for of in found], data)
 
 
-def metric_pairs_table(
-    db: Database,
-    project_id: int,
-    k: int = TOP_K,
-    *,
-    metrics: Sequence[str] = METRICS,
-    among: Sequence[str] = (),
-    chosen: CaseSelection = EVERY_CASE,
-) -> Table:
-    """One row per metric and pair of systems, the one with the higher mean first, with the test of their difference.
-
-    Raises what `metrics_table` raises.
-    """
-    measured = measured_lists(db, project_id, k, metrics, among=among, chosen=chosen)
-    tested = metric_pairs(measured, metrics, chosen.groups)
-    rows = [
-        {"metric": pairs.name, "k": _cutoff(pairs.name, k)} | row
-        for pairs in tested
-        for row in pair_rows(pairs)
-    ]
-    notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
-    return Table(
-        f"Pairs of systems by offline metrics at {k}", _PAIR_COLUMNS, tuple(rows), tuple(notes), {"k": k}
+def _of_segment(lists: SystemLists, cases: CaseSelection) -> SystemLists:
+    if cases.segment is None:
+        return lists
+    held = map(cases.segment.holds, lists.users, lists.contexts)
+    rows = [at for at, holds in enumerate(held) if holds]
+    return SystemLists(
+        lists.system,
+        [lists.users[at] for at in rows],
+        [lists.contexts[at] for at in rows],
+        [lists.shown[at] for at in rows],
+        {name: values[rows] for name, values in lists.values.items()},
     )
 
 
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def metrics(project: Project, choose: Options) -> Table:
+    """One row per system and metric: the mean over the lists for which it is defined, coverage over all lists; or, as
+    `pairs`, one per metric and pair of systems, the one with the higher mean first, with the test of their difference."""
+    names = choose.metrics or METRICS
+    gain: Gain = choose.gain or "relevant"
+    measured = measure(
+        project, names, choose.k, cases=choose.cases, relevant_from=choose.relevant_from, gain=gain
+    )
+    tested = measured.pairs(names, choose.cases.groups)
+    if choose.table == "pairs":
+        rows = [
+            {"metric": pairs.name, "k": _cutoff(pairs.name, choose.k)} | row
+            for pairs in tested
+            for row in pair_rows(pairs)
+        ]
+        notes = pair_notes(tested) if rows else [Note("fewer than two systems have lists")]
+        title = f"Pairs of systems by offline metrics at {choose.k}"
+        return Table(
+            title, _PAIRS, tuple(rows), tuple(notes), answer=_answer(measured, tested, names, choose.k)
+        )
+    rows = list(_rows(measured, choose.k, names))
+    title = f"Offline metrics at {choose.k}"
+    return Table(
+        title, _COLUMNS, tuple(rows), tuple(_notes(project, measured, tested, choose)),
+        answer=_answer(measured, tested, names, choose.k), brief=_brief(title, rows, choose.metrics or MAIN),
+    )  # fmt: skip
+
+
 def _cutoff(metric: str, k: int) -> int | None:
-    return None if metric == "auc" else k
+    return None if metric in NO_CUTOFF else k
 
 
-def _rows(
-    measured: list[SystemMetrics], users: int, k: int, metrics: Sequence[str], resamples: int
-) -> Iterator[Row]:
-    columns = [
-        (values, system_metrics.users)
-        for system_metrics in measured
-        for values in system_metrics.values.values()
-    ]
-    sums = user_sums([values for values, _ in columns], [codes for _, codes in columns], users)
-    bounds = [LIST_METRICS[name].bounds for system_metrics in measured for name in system_metrics.values]
-    means = iter(mean_estimates(sums, bounds, resamples=resamples))
-    for system_metrics in measured:
-        estimates = {
-            name: _explained(name, next(means), system_metrics.users.size) for name in system_metrics.values
-        }
+def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
+    cells = [(at, name) for at in range(len(measured.systems)) for name in metrics if name != COVERAGE]
+    columns = [measured.systems[at].values[name] for at, name in cells]
+    known = [~np.isnan(column) for column in columns]
+    of = np.repeat(np.arange(len(cells)), [int(kept.sum()) for kept in known])
+    values = np.concatenate(
+        [np.zeros(0), *(column[kept] for column, kept in zip(columns, known, strict=True))]
+    )
+    owners = [measured.user[at][kept] for (at, _), kept in zip(cells, known, strict=True)]
+    users = np.concatenate([np.zeros(0, dtype=np.int64), *owners])
+    bounds = [LIST_METRICS[name].bounds for _, name in cells]
+    means = dict(zip(cells, group_means(values, users, of, len(cells), bounds) if cells else [], strict=True))
+    for at, system in enumerate(measured.systems):
         for name in metrics:
-            estimate = _coverage(system_metrics) if name == COVERAGE else estimates[name]
-            defined = ... if name == COVERAGE else ~np.isnan(system_metrics.values[name])
-            users_measured = np.unique(system_metrics.users[defined]).size
-            yield _row(system_metrics.system, name, k, estimate) | {"users": users_measured}
+            estimate = (
+                _coverage(system, measured, k)
+                if name == COVERAGE
+                else _explained(name, means[at, name], system)
+            )
+            row = {"system": system.system, "metric": name, "k": _cutoff(name, k), **estimate_cells(estimate)}
+            yield row | {"users": estimate.groups or 0}
 
 
-def _explained(metric: str, estimate: Estimate, lists: int) -> Estimate:
+def _explained(metric: str, estimate: Estimate, system: SystemLists) -> Estimate:
     """The estimate with the number of lists left out, and the reason."""
-    reason = LIST_METRICS[metric].reason
+    reason, lists = LIST_METRICS[metric].reason, len(system.users)
     if not lists:
-        return undefined(_NO_LIST)
+        return undefined("no list")
     if estimate.n == 0:
         return undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
-    if estimate.n == lists:
-        return estimate
-    left_out = f"{lists - estimate.n} of {lists} lists left out: {reason}"
-    return replace(estimate, note=join_notes(estimate.note, left_out))
+    left_out = f"{lists - estimate.n} of {lists} lists left out: {reason}" if estimate.n < lists else ""
+    cells = estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, estimate.groups
+    return Estimate(*cells, note=join_notes(estimate.note, left_out))
 
 
-def _coverage(system_metrics: SystemMetrics) -> Estimate:
-    if not system_metrics.users.size:
-        return undefined(_NO_LIST)
-    if system_metrics.coverage is None:
-        return undefined("no items were imported, so the catalogue is unknown")
+def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
+    covered = offline.coverage(system.shown, measured.data.categories, k)
+    if not system.users or covered is None:
+        return undefined("no items were imported, so the catalogue is unknown" if system.users else "no list")
     note = "no interval: coverage always falls when users are left out"
-    return Estimate(system_metrics.coverage, None, None, system_metrics.users.size, note=note)
+    return Estimate(covered, None, None, len(system.users), len(set(system.users)), note=note)
 
 
-def _row(system: str, metric: str, k: int, estimate: Estimate) -> Row:
-    return {
-        "system": system,
-        "metric": metric,
-        "k": _cutoff(metric, k),
-        **estimate_cells(estimate),
-    }
+def _notes(
+    project: Project, measured: Measured, tested: Sequence[MeasuredPairs], choose: Options
+) -> Iterator[Note]:
+    if not measured.systems:
+        yield Note("no lists yet", step=Step("import lists"))
+        return
+    if not measured.data.truths:
+        yield Note(
+            "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
+        )
+    yield from map(Note, held_out_copies(project.db, project.id).sentences)
+    if choose.cases == EVERY_CASE:
+        yield from (
+            Note(text) for at in range(len(measured.systems)) if (text := _without_list(measured, at))
+        )
+    elif untimed := untimed_count(project.db, project.id, "lists", choose.cases):
+        yield Note(untimed_note(untimed, "lists"))
+    yield from pair_notes(tested)
+    with_value = (
+        f"with a value of at least {choose.relevant_from:g}"
+        if choose.relevant_from is not None
+        else _USUALLY_RELEVANT
+    )
+    yield definition(
+        f"relevant: an item held out for the user without a value (a purchase, a click), {with_value}"
+    )
+    yield from map(definition, _ABOUT)
+
+
+def _without_list(measured: Measured, at: int) -> str:
+    """How many users have held-out events but no list of a system, and how many contexts of the other users."""
+    users, truths, system = measured.users, measured.data.truths, measured.systems[at]
+    mine, met = set(measured.user[at].tolist()), set(zip(system.users, system.contexts, strict=True))
+    missing = sum(users.get(user) not in mine for user in {user for user, _, _ in truths})
+    contexts = sum(
+        bool(context) and time == "" and users.get(user) in mine and not {(user, context), (user, "")} & met
+        for user, context, time in truths
+    )
+    counted = ((missing, "user", ""), (contexts, "context of other users", "contexts of other users"))
+    lacking = " and ".join(quantity(*entry) for entry in counted if entry[0])
+    verbs = (
+        "has no list and is not counted" if missing + contexts == 1 else "have no list and are not counted"
+    )
+    return f"{system.system}: {lacking} with held-out events {verbs}" if lacking else ""
+
+
+def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequence[str], k: int) -> str:
+    """Which system is first and which last by the first metric that is defined, and whether the first two differ."""
+    first = [name for name in MAIN if name in metrics] or list(metrics)
+    ranked = {pairs.name: pairs for pairs in tested if pairs.order}
+    pairs = next((ranked[name] for name in first if name in ranked), None)
+    if pairs is None:
+        return ""
+    values = [of.mean(pairs.name) for of in measured.systems]
+    texts = [f"{name} ({value:.3f})" for name, value in zip(pairs.systems, values, strict=True)]
+    name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
+    if len(pairs.order) == 1:
+        return f"{name} of {texts[pairs.order[0]]}."
+    best, second, last = pairs.order[0], pairs.order[1], pairs.order[-1]
+    test = pairs.tests[min(best, second), max(best, second)]
+    said = (
+        "not comparable with" if test.p_holm is None else "above" if test.separable else "not separable from"
+    )
+    p = "" if test.p_holm is None else f" ({p_text(test.p_holm)})"
+    end = f"; {texts[last]} is last" if last != second else ""
+    return f"{texts[best]} has the highest {name}, {said} {texts[second]}{p}{end}."
+
+
+def _brief(title: str, rows: Sequence[Row], metrics: Collection[str]) -> Table:
+    """One row a system, with a column for each of these metrics that is defined."""
+    lines: dict[object, Row] = {}
+    for row in rows:
+        line = lines.setdefault(row["system"], {"system": row["system"]})
+        value = row["value"]
+        if row["metric"] in metrics and isinstance(value, float):
+            line[str(row["metric"])] = figure_text(row, "value", 3 if abs(value) < 10 else 1)
+    names = [name for name in metrics if any(name in line for line in lines.values())]
+    columns = [Column(name, name, minor=at >= _MOST_COLUMNS) for at, name in enumerate(names)]
+    return Table(title, (Column("system", "System"), *columns), tuple(lines.values()))
+
+
+# ---- the lists of verdicts -------------------------------------------------------------------------------------------
+
+
+class JudgedLists:
+    """The lists of a project's cases, and the offline metrics of the lists of some cases."""
+
+    def __init__(self, project: Project, cases: CaseColumns) -> None:
+        self._project, self._cases = project, cases
+        self._content = judged_content(project.db, project.id, cases.ids)
+        self._measured: dict[tuple[object, ...], list[SystemLists]] = {}
+
+    @classmethod
+    def where_held_out(cls, chosen: Base) -> JudgedLists | None:
+        """The lists of a base's cases; None where no event is held out, so that no metric is defined."""
+        held_out = has_held_out(chosen.project.db, chosen.project.id)
+        return cls(chosen.project, chosen.ratings.cases) if held_out else None
+
+    @cached_property
+    def _current(self) -> dict[str, tuple[int, ...]]:
+        return current_list_ids(self._project.db, self._project.id)
+
+    def of_cases(self, rows: IntArray) -> dict[str, tuple[int, ...]]:
+        """System -> the ids of its lists in these cases."""
+        by_system: dict[str, set[int]] = {}
+        for system, slate in (
+            (self._cases.system_a[rows], self._content.slate_a[rows]),
+            (self._cases.system_b[rows], self._content.slate_b[rows]),
+        ):
+            for code in np.unique(system[slate > 0]).tolist():
+                ids = np.unique(slate[(system == code) & (slate > 0)]).tolist()
+                by_system.setdefault(self._cases.systems[code], set()).update(ids)
+        return {system: tuple(sorted(ids)) for system, ids in sorted(by_system.items())}
+
+    def lists(self, rows: IntArray, metrics: Sequence[str], k: int = TOP_K) -> list[SystemLists]:
+        """The values of these metrics for each list of these cases, system by system."""
+        wanted = self.of_cases(rows)
+        key = (tuple(wanted.items()), k, tuple(metrics))
+        if key not in self._measured:
+            ids = {slate for slates in wanted.values() for slate in slates}
+            ranked = dict(ranked_slates(self._project.db, self._project.id, ids))
+            lists = {name: [ranked[at] for at in slates if at in ranked] for name, slates in wanted.items()}
+            self._measured[key] = list(measure(self._project, metrics, k, lists=lists).systems)
+        return self._measured[key]
+
+    def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
+        """System -> the mean of a metric over the lists of these cases."""
+        if metric == COVERAGE:
+            catalogue = load_evaluation_data(self._project.db, self._project.id).categories
+            shown = {of.system: of.shown for of in self.lists(rows, (), k)}
+            return {name: offline.coverage(lists, catalogue, k) for name, lists in shown.items()}
+        return {of.system: of.mean(metric) for of in self.lists(rows, (metric,), k)}
+
+    def not_judged(self, rows: IntArray) -> int:
+        """How many current lists of the systems in these cases are in none of the cases."""
+        judged = self.of_cases(rows)
+        return sum(len({*self._current.get(system, ())} - {*ids}) for system, ids in judged.items())

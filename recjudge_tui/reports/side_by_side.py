@@ -13,7 +13,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.judged_lists import JudgedLists
+from recjudge_tui.reports.metrics import JudgedLists
 from recjudge_tui.reports.words import (
     about_base,
     generation_notes,
@@ -23,7 +23,7 @@ from recjudge_tui.reports.words import (
     rater_notes,
 )
 from recjudge_tui.shapes import Base, base, battles
-from recjudge_tui.stats.agreement.association import FEWEST, association, min_max, orders_agree
+from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
 from recjudge_tui.stats.arrays import none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import join_notes
@@ -65,7 +65,7 @@ def q_metrics(project: Project, choose: Options) -> Table:
     """One row per rater, aspect and metric of METRICS. Raters that are metrics appear only if named."""
     chosen = base(project, choose.selection())
     questions = [q for q in chosen.questions if chosen.selection.raters or not chosen.rater(q).of_metrics]
-    judged, k = JudgedLists(project.db, project.id, chosen.ratings.cases), choose.k or TOP_K
+    judged, k = JudgedLists(project, chosen.ratings.cases), choose.k or TOP_K
     rows: list[Row] = []
     notes: list[Note] = []
     for question in questions:
@@ -191,7 +191,7 @@ def side_by_side(project: Project, choose: Options) -> Table:
         for rater in absolute
         if rater not in scored_by.values() and (not named or rater in named)
     ]
-    judged = JudgedLists(project.db, project.id, cases)
+    judged = JudgedLists(project, cases)
     rows: list[Row] = []
     notes: list[Note] = []
     for rater, aspect in [*pairs, *only_alone]:
@@ -203,8 +203,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
         notes += [Note(f"{scorer}, alone: {note}") for note in generation_notes(*left_out)]
         met = np.concatenate([side.row for side in (scored, in_pairs) if side is not None])
         auc = {
-            str(row["system"]): _Figure(_number(row["value"]), int(str(row["n"])))
-            for row in judged.metrics(met, 10, ("auc",)).rows
+            of.system: _Figure(of.mean("auc"), int((~np.isnan(of.values["auc"])).sum()))
+            for of in judged.lists(met, ("auc",))
         }
         q: _Figures = {} if asked is None else _counted_q(chosen, asked)
         found = _rows(rater, aspect, {} if scored is None else _means(cases, scored), q, auc)

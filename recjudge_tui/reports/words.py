@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from recjudge_tui.domain.steps import Step
@@ -125,6 +126,16 @@ def interval_text(row: Row, kind: str) -> str:
     if kind == "share":
         return f"{100 * low:.1f} to {100 * high:.1f}"
     return f"{low:.0f} to {high:.0f}" if kind == "points" else f"{low:.2f} to {high:.2f}"
+
+
+def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False) -> str:
+    """A figure with its interval in one cell: `.57 [.20 .85]`, in percent `20.5 [15.1 26.9]`."""
+    cells = [row.get(key) for key in (name, "ci_low", "ci_high")]
+    value, *ends = (
+        f"{100 * cell if percent else cell:.{decimals}f}" if isinstance(cell, float) else "" for cell in cells
+    )
+    texts = [text if percent else re.sub(r"^(-?)0\.", r"\1.", text) for text in (value, *ends)]
+    return f"{texts[0]} [{texts[1]} {texts[2]}]" if all(texts) else texts[0] or "–"
 
 
 def distinct(codes: IntArray) -> int:

@@ -10,7 +10,7 @@ from recjudge_tui.domain.judge import JudgeSpec, Workload
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.deadline import within
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import check_trust, make_judge
 from recjudge_tui.runs.batches.hosted import refuse_when_away
 from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import refuse_when_active
@@ -49,11 +49,13 @@ def plan(
 
     With `must_answer` the judge of each must answer before anything is stored. `progress` gets the number of cases
     read so far. Raises UsageError or RunError when a request does not fit its project, JudgeError when a judge cannot
-    be reached.
+    be reached, UntrustedError when one would send a secret to a server that nobody confirmed.
     """
     drafts = [draft_run(db, request, store=not dry_run, progress=progress) for request in requests]
     if dry_run:
         return tuple(draft.plan for draft in drafts)
+    for request in requests:
+        check_trust(request.judge)
     if must_answer:
         for draft in drafts:
             check_judge(draft.request.judge, draft.request.settings, draft.plan.estimate)
@@ -69,18 +71,20 @@ def work(db: Database, run_id: int, on_progress: OnProgress | None = None) -> Wo
 
 def detach(db: Database, run_id: int) -> None:
     """Work on a run in another process, which needs neither this terminal nor this app. Raises RunError if it does
-    not start."""
+    not start, UntrustedError as the other process would."""
     start_detached(db, run_id)
 
 
 def prepare_resume(db: Database, run_id: int, budget_usd: float | None = None) -> None:
     """Make sure that a stored run can be worked on, with another budget if one is given.
 
-    Raises RunError when a process works on the run or its calls are in a batch at a provider.
+    Raises RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its
+    judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed.
     """
-    run_row(db, run_id)
+    judge = _judge_of(db, run_id)
     refuse_when_active(db, run_id)
     refuse_when_away(db, run_id)
+    check_trust(judge)
     if budget_usd is not None:
         change_budget(db, run_id, budget_usd)
 
@@ -101,6 +105,10 @@ def change_budget(db: Database, run_id: int, usd: float) -> None:
     require_price(JudgeSpec.model_validate_json(row["judge"]))
     settings = RunSettings.model_validate_json(row["settings"])
     set_settings(db, run_id, settings.model_copy(update={"budget_usd": usd}))
+
+
+def _judge_of(db: Database, run_id: int) -> JudgeSpec:
+    return JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
 
 
 def check_judge(judge: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:

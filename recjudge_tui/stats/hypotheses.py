@@ -37,7 +37,7 @@ _ROUNDING = 1e-12
 
 
 def sign_flip_test(differences: npt.ArrayLike) -> float | None:
-    """Two-sided p of a mean difference of 0: the share of the assignments of signs to the differences (n,) of the users whose
+    """Two-sided p of a mean difference of 0: the share of the assignments of signs to the users' differences (n,) whose
     sum is at least as far from 0 (Fisher 1935). NaN and 0 are left out. None if no user differs.
 
     Up to 14 users all 2^n assignments are counted; up to 500 9,999 are drawn with a fixed seed, and the observed one

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Bounds = tuple[float, float]
 SHARE: Bounds = (0.0, 1.0)
@@ -31,7 +34,7 @@ _CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class Scale:
-    """A monotone transformation `to` a scale without ends, and `back`: an interval made there stays in the figure's range."""
+    """A monotone transformation `to` a scale without ends, and `back`: an interval made there keeps within the range."""
 
     to: Callable[[FloatArray], FloatArray]
     back: Callable[[FloatArray], FloatArray]
@@ -70,7 +73,7 @@ def t_quantile(freedom: npt.ArrayLike, level: float = LEVEL) -> FloatArray:
 
     if not 0 < level < 1:
         raise ValueError(f"a confidence level lies between 0 and 1, not at {level}")
-    return np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
+    return np.asarray(stdtrit(np.asarray(freedom, dtype=np.float64), (1 + level) / 2), dtype=np.float64)
 
 
 def jackknife_interval(
@@ -138,6 +141,41 @@ def user_groups(users: int, apart: FloatArray | None = None, most: int = MOST_GR
     return group
 
 
+def jackknife_sums(
+    sums: FloatArray | csr_matrix,
+    finish: Callable[[FloatArray], FloatArray],
+    scale: Scale = IDENTITY,
+    level: float = LEVEL,
+    most: int = MOST_GROUPS,
+) -> Interval:
+    """The same of a figure that is a function `finish` (m, k) -> (m,) of sums over users, given as (users, k)."""
+    from scipy.sparse import csr_matrix
+
+    users, width = sums.shape
+    if users > most:
+        group = user_groups(users, sums @ np.random.default_rng(0).random((width, 2)), most)
+        sums = csr_matrix((np.ones(users), (group, np.arange(users))), shape=(most, users)) @ csr_matrix(sums)
+    total = np.asarray(sums.sum(axis=0), dtype=np.float64).reshape(1, -1)
+    step = max(1, _CELLS // max(width, 1))
+    parts = (sums[at : at + step] for at in range(0, min(users, most), step))
+    left_out = [finish(total - (part if isinstance(part, np.ndarray) else part.toarray())) for part in parts]
+    ends = jackknife_interval(float(finish(total)[0]), np.concatenate(left_out), scale, level)
+    note = f"users left out in {most:,} groups" if users > most else ""
+    return Interval(ends.low, ends.high, join_notes(ends.note, note))
+
+
+def share_interval(value: float, left_out: FloatArray, n: int, level: float = LEVEL) -> Interval:
+    """The interval of a figure from 0 to 1 from its values without each user: jackknife on the logit scale, at the ends
+    Korn and Graubard's."""
+    ends = jackknife_interval(value, left_out, LOGIT, level)
+    if ends.note in (AT_END, ALL_EQUAL):
+        users = np.array([left_out.size])
+        error, _ = _errors(left_out, np.zeros(left_out.size, dtype=np.int64), users)
+        low, high = korn_graubard(np.array([value]), error, np.array([float(n)]), users, level)
+        return Interval(min(value, float(low[0])), max(value, float(high[0])))
+    return ends
+
+
 class UserSums(NamedTuple):
     """Sums over a user's rows of one figure, one entry for each user and figure: the ratio's numerator and denominator,
     the number of rows and the figure (n,)."""
@@ -184,7 +222,7 @@ def ratios(
         half = t_quantile(np.maximum(users - 1, 1), level) * logit_error
         low, high = z - half, z + half
         low, high = (np.where(bounded, 1 / (1 + np.exp(-end)), end) for end in (low, high))
-        binomial = bounded & ((few < FEWEST_HITS) | ~np.isfinite(z + half))
+        binomial = bounded & ((few < FEWEST_HITS) | ~np.isfinite(z + half) | (error <= 1e-9))
         if binomial.any():
             exact = korn_graubard(place[binomial], error[binomial], size[binomial], users[binomial], level)
             low[binomial], high[binomial] = exact
@@ -200,12 +238,9 @@ def ratios(
             note = f"no interval: undefined without {undefined_without[f]} of {users[f]} users"
         if not note and not bounded[f] and error[f] <= 1e-12 * max(1.0, abs(value[f])):
             note = ALL_EQUAL
-        shown = (
-            (None, None)
-            if note
-            else (min(float(low[f]), float(value[f])), max(float(high[f]), float(value[f])))
-        )
-        out.append(Estimate(float(value[f]), *shown, int(n[f]), int(users[f]), note=note))
+        figure = float(value[f])
+        least, most = (None, None) if note else (min(float(low[f]), figure), max(float(high[f]), figure))
+        out.append(Estimate(figure, least, most, int(n[f]), int(users[f]), note=note))
     return out
 
 
@@ -223,10 +258,10 @@ def korn_graubard(
 ) -> tuple[FloatArray, FloatArray]:
     """Both ends for shares (m,) of `n` rows of `users` with this standard error; see `ratios`."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.minimum(n, n / np.maximum(n - 1, 1) * share * (1 - share) / error**2)
+        effective = np.where(error > 1e-9, n / np.maximum(n - 1, 1) * share * (1 - share) / error**2, np.inf)
         known = (t_quantile(np.maximum(n - 1, 1), level) / t_quantile(np.maximum(users - 1, 1), level)) ** 2
         inside = (share > 1e-12) & (share < 1 - 1e-12) & np.isfinite(effective)
-        size = np.where(inside, np.minimum(n, effective * known), np.minimum(n, users))
+        size = np.where(inside, effective * known, np.minimum(n, users))
     return _clopper_pearson(share, size, level)
 
 
@@ -273,8 +308,8 @@ def ratio_of_sums(
     kept = ~(np.isnan(upper) | np.isnan(lower))
     codes, count = encode(rows_of(users, kept))
     sums = sums_by_user(np.stack([upper[kept], lower[kept], np.ones(int(kept.sum()))]), codes, count)
-    some = sums[:, 1] != 0
-    return ratios(UserSums(*sums[some].T, np.zeros(int(some.sum()), dtype=np.int64)), 1, bounds, level)[0]
+    top, bottom, n = sums[sums[:, 1] != 0].T
+    return ratios(UserSums(top, bottom, n, np.zeros(n.size, dtype=np.int64)), 1, bounds, level)[0]
 
 
 def group_means(
@@ -288,8 +323,8 @@ def group_means(
 ) -> list[Estimate]:
     """Mean over the rows of each group 0..count-1 with its interval; `Estimate.groups` counts the group's users.
 
-    `values`, `users` and `groups` (n,); NaN rows are left out and counted in the note. `bounds`: lowest and highest value of a
-    row, or of each group's. Raises ValueError for a value outside the bounds.
+    `values`, `users` and `groups` (n,); NaN rows are left out and counted in the note. `bounds`: lowest and highest value of
+    a row, or of each group's. Raises ValueError for a value outside the bounds.
     """
     array, group = as_floats(values), np.asarray(groups)
     kept = ~np.isnan(array)

@@ -76,7 +76,8 @@ class Tally(NamedTuple):
 def tally(outcomes: npt.ArrayLike) -> Tally:
     """Counts of 1, 0, -1 and NaN. Raises ValueError for any other value."""
     array = as_floats(outcomes)
-    counts = Tally(*(int((array == value).sum()) for value in (1, 0, -1)), int(np.isnan(array).sum()))
+    wins, ties, losses = (int((array == value).sum()) for value in (1, 0, -1))
+    counts = Tally(wins, ties, losses, int(np.isnan(array).sum()))
     if counts.n + counts.failed != array.size:
         raise ValueError("an outcome is 1 (win), 0 (tie), -1 (loss) or missing")
     return counts
@@ -387,7 +388,7 @@ def _reason(system: int, met: FloatArray, reach: BoolArray, joined: BoolArray, c
     return BELOW if core.size and reach[core[0], system] else ONE_WAY
 
 
-def _largest(sizes: IntArray, battles: FloatArray) -> IntArray:
+def _largest(sizes: IntArray, battles: npt.NDArray[np.integer | np.floating]) -> IntArray:
     """The sets with the most systems, and of these those with the most battles; several if only names tell them apart."""
     most = np.flatnonzero(sizes == sizes.max(initial=0))
     largest: IntArray = most[battles[most] == battles[most].max(initial=0)]
@@ -443,8 +444,8 @@ class BradleyTerry:
 def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
     """Ratings of systems: 1000 + 400 log10 of the strength, with a mean of 1000 over the rated systems.
 
-    Bradley and Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i wins",
-    "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Alternatively, a tie counts as half a win for each.
+    Bradley and Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i
+    wins", "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Or a tie counts as half a win for each.
     The likelihood is maximised by Newton's method on the counts; the cost does not depend on the number of battles.
     Systems without a finite rating (only won, only lost, not connected) are left out, each with the reason. Raises
     RuntimeError if the maximum is not found, which should not happen with any data.
@@ -618,7 +619,7 @@ def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
     Two systems: sign flips of the users' mean outcomes. More: the contrast of their Bradley-Terry ratings (Davidson's ties,
     half-wins where these have no fit) over its standard error by the sandwich over users (Wald), with Student's t, which
     also counts indirect battles. A system without a finite rating, and all with fewer than FEWEST_USERS users, are tested by
-    their direct battles as two systems are. The tests are the same for every ranking, so rankings cannot disagree about them.
+    their direct battles as two systems are. The tests are the same for every ranking, so rankings cannot disagree.
     """
     found = _direct_tests(users) if users.total.systems <= 2 else _rated_tests(users)
     adjusted = holm([test.p for test in found], groups)

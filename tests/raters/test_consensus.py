@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.raters.consensus import make_consensus
+from recjudge_tui.raters.combine import combine
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 
 
@@ -27,7 +27,7 @@ def test_strict_takes_the_harsher_label(project_db: Path) -> None:
     cases = [list_case(project, f"u{i}") for i in range(5)]
     give(project, "anna", dict(zip(cases, (2.0, 2.0, 0.0, 1.0, None), strict=True)))
     give(project, "ben", dict(zip(cases[:3] + cases[4:], (2.0, 1.0, 2.0, 2.0), strict=True)))
-    summary = make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    summary = combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     assert verdicts(project, "gold") == {
         cases[0]: (2.0, "Good", "pointwise"),
         cases[1]: (1.0, "Partial", "pointwise"),
@@ -37,7 +37,7 @@ def test_strict_takes_the_harsher_label(project_db: Path) -> None:
     assert summary.left_out == {"not judged by all raters": 1, "a rater's verdict failed": 1}
     row = project.db.row("SELECT kind, recipe FROM raters WHERE name = 'gold'")
     assert row is not None
-    assert tuple(row) == ("consensus", '{"rule": "strict", "raters": ["anna", "ben"]}')
+    assert tuple(row) == ("consensus", '{"rule": "strict", "raters": ["anna", "ben"], "quorum": 2}')
 
 
 def test_conservative_makes_any_disagreement_a_tie(project_db: Path) -> None:
@@ -48,7 +48,7 @@ def test_conservative_makes_any_disagreement_a_tie(project_db: Path) -> None:
     give(project, "ben", dict(zip(cases, (1.0, -1.0, 1.0, -1.0), strict=True)), protocol_name="pairwise")
     give(project, "anna", {lists: 2.0})
     give(project, "ben", {lists: 2.0})
-    summary = make_consensus(project.db, project.id, "gold", "conservative", ["ben", "anna"])
+    summary = combine(project.db, project.id, "gold", "conservative", ["ben", "anna"])
     assert {case: value[:2] for case, value in verdicts(project, "gold").items()} == {
         cases[0]: (1.0, "A"),
         cases[1]: (0.0, "Tie"),
@@ -63,7 +63,7 @@ def test_a_split_vote_goes_to_nobody(project_db: Path) -> None:
     one, two = list_case(project, "u1"), list_case(project, "u2")
     for rater, values in (("anna", (2.0, 2.0)), ("ben", (2.0, 1.0)), ("cleo", (0.0, 0.0))):
         give(project, rater, dict(zip((one, two), values, strict=True)))
-    summary = make_consensus(project.db, project.id, "gold", "majority", ["anna", "ben", "cleo"])
+    summary = combine(project.db, project.id, "gold", "majority", ["anna", "ben", "cleo"])
     assert verdicts(project, "gold") == {one: (2.0, "Good", "pointwise")}
     assert summary.left_out == {"a split vote": 1}
 
@@ -73,14 +73,14 @@ def test_the_same_recipe_is_brought_up_to_date(project_db: Path) -> None:
     one, two, three = (list_case(project, f"u{i}") for i in range(3))
     give(project, "anna", {one: 2.0, two: 2.0})
     give(project, "ben", {one: 2.0, two: 0.0, three: 1.0})
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     before = project.db.value("SELECT id FROM verdicts WHERE case_id = ? AND rule LIKE 'strict%'", (one,))
     give(project, "anna", {three: 2.0})
     project.db.execute(
         "DELETE FROM verdicts WHERE case_id = ? AND rater_id = (SELECT id FROM raters WHERE name = 'ben')",
         (two,),
     )
-    summary = make_consensus(project.db, project.id, "gold", "strict", ["ben", "anna"])
+    summary = combine(project.db, project.id, "gold", "strict", ["ben", "anna"])
     assert summary.updated
     assert {case: value[0] for case, value in verdicts(project, "gold").items()} == {one: 2.0, three: 1.0}
     assert (
@@ -95,7 +95,7 @@ def test_scales_are_not_mixed(project_db: Path) -> None:
     give(project, "anna", {case: 2.0})
     give(project, "llm", {case: 0.9}, protocol_name="absolute", kind="judge")
     with pytest.raises(RunError, match="no verdicts in common"):
-        make_consensus(project.db, project.id, "gold", "strict", ["anna", "llm"])
+        combine(project.db, project.id, "gold", "strict", ["anna", "llm"])
     assert project.db.value("SELECT count(*) FROM raters WHERE name = 'gold'") == 0
 
 
@@ -104,7 +104,7 @@ def test_names_and_rules_are_checked(project_db: Path) -> None:
     case = list_case(project, "u1")
     for rater in ("anna", "ben", "cleo"):
         give(project, rater, {case: 2.0})
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     wrong: tuple[tuple[str, Any, list[str]], ...] = (
         ("gold", "majority", ["anna", "ben"]),
         ("gold", "strict", ["anna", "cleo"]),
@@ -116,6 +116,6 @@ def test_names_and_rules_are_checked(project_db: Path) -> None:
     )
     for name, rule, raters in wrong:
         with pytest.raises(UsageError):
-            make_consensus(project.db, project.id, name, rule, raters)
+            combine(project.db, project.id, name, rule, raters)
     with pytest.raises(NotFoundError, match="no rater “dora”"):
-        make_consensus(project.db, project.id, "new", "strict", ["anna", "dora"])
+        combine(project.db, project.id, "new", "strict", ["anna", "dora"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,7 @@ import numpy as np
 import pytest
 
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.raters.consensus import make_consensus
-from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.raters.combine import combine
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case, text_case
 
 Values = tuple[float | None, ...]
@@ -43,7 +43,7 @@ def test_the_mean_of_all(project_db: Path) -> None:
     score(project, "one", cases, (1.0, 4.0, 5.0, None))
     score(project, "two", cases, (2.0, 4.0, 1.0, 2.0))
     score(project, "six", cases[:2], (4.0, 4.0))
-    summary = make_ensemble(project.db, project.id, "all", "mean", ["one", "two", "six"])
+    summary = combine(project.db, project.id, "all", "mean", ["one", "two", "six"])
     differed = "the raters differed"
     assert verdicts(project, "all") == {
         cases[0]: (pytest.approx(7 / 3), "2.33", "explanation", differed),
@@ -63,7 +63,7 @@ def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project_db: 
     score(project, "one", cases, (1.0, None, 5.0, None))
     score(project, "two", cases, (2.0, 4.0, None, None))
     score(project, "six", cases[:2], (4.0, 3.0))
-    summary = make_ensemble(project.db, project.id, "some", "mean", ["one", "two", "six"], quorum=2)
+    summary = combine(project.db, project.id, "some", "mean", ["one", "two", "six"], quorum=2)
     assert {case: found[0] for case, found in verdicts(project, "some").items()} == {
         cases[0]: pytest.approx(7 / 3),
         cases[1]: 3.5,
@@ -79,7 +79,7 @@ def test_a_split_vote_goes_to_nobody(project_db: Path) -> None:
     cases = texts(project, 3)
     for rater, values in (("one", (3.0, 1.0, 2.0)), ("two", (3.0, 2.0, None)), ("six", (5.0, 3.0, 2.0))):
         score(project, rater, cases, values)
-    summary = make_ensemble(project.db, project.id, "vote", "majority", ["one", "two", "six"], quorum=2)
+    summary = combine(project.db, project.id, "vote", "majority", ["one", "two", "six"], quorum=2)
     assert {case: found[:2] for case, found in verdicts(project, "vote").items()} == {
         cases[0]: (3.0, "3"),
         cases[2]: (2.0, "2"),
@@ -98,7 +98,7 @@ def test_aspects_and_scales_stay_apart(project_db: Path) -> None:
     give(project, "rouge_l", {lists: 0.4}, protocol_name="absolute", kind="metric")
     for raters in (["one", "two"], ["one", "rouge_l"]):
         with pytest.raises(RunError, match="no verdicts in common"):
-            make_ensemble(project.db, project.id, "all", "mean", raters)
+            combine(project.db, project.id, "all", "mean", raters)
     assert project.db.value("SELECT count(*) FROM raters WHERE name = 'all'") == 0
 
 
@@ -107,7 +107,7 @@ def test_means_of_pairs_and_of_arena_with_pairwise(project_db: Path) -> None:
     case = pair_case(project, "u")
     give(project, "anna", {case: 1.0}, protocol_name="pairwise")
     give(project, "llm", {case: 0.0}, protocol_name="arena", kind="judge")
-    make_ensemble(project.db, project.id, "both", "mean", ["anna", "llm"])
+    combine(project.db, project.id, "both", "mean", ["anna", "llm"])
     assert verdicts(project, "both")[case][:3] == (0.5, "0.5", "pairwise")
 
 
@@ -116,10 +116,10 @@ def test_the_same_recipe_is_brought_up_to_date(project_db: Path) -> None:
     cases = texts(project, 3)
     score(project, "one", cases[:2], (1.0, 2.0))
     score(project, "two", cases, (3.0, 4.0, 5.0))
-    make_ensemble(project.db, project.id, "all", "mean", ["one", "two"])
+    combine(project.db, project.id, "all", "mean", ["one", "two"])
     score(project, "one", cases[2:], (1.0,))
     project.db.execute("UPDATE verdicts SET value = 5 WHERE case_id = ? AND value = 1", (cases[0],))
-    summary = make_ensemble(project.db, project.id, "all", "mean", ["two", "one"])
+    summary = combine(project.db, project.id, "all", "mean", ["two", "one"])
     assert summary.updated
     assert [found[0] for found in verdicts(project, "all").values()] == [4.0, 3.0, 3.0]
 
@@ -129,10 +129,10 @@ def test_names_rules_and_quorums_are_checked(project_db: Path) -> None:
     cases = texts(project, 1)
     for rater in ("one", "two", "six"):
         score(project, rater, cases, (3.0,))
-    make_ensemble(project.db, project.id, "all", "mean", ["one", "two"])
+    combine(project.db, project.id, "all", "mean", ["one", "two"])
     give(project, "anna", {list_case(project, "u"): 1.0})
     give(project, "ben", {list_case(project, "u"): 1.0})
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     wrong: tuple[tuple[str, Any, list[str], int | None], ...] = (
         ("all", "majority", ["one", "two"], None),
         ("all", "mean", ["one", "six"], None),
@@ -141,16 +141,16 @@ def test_names_rules_and_quorums_are_checked(project_db: Path) -> None:
         ("six", "mean", ["one", "two"], None),
         ("one", "mean", ["one", "two"], None),
         ("new", "mean", ["one", "one"], None),
-        ("new", "median", ["one", "two"], None),
+        ("new", "loudest", ["one", "two"], None),
         ("new", "mean", ["one", "two"], 3),
         ("new", "mean", ["one", "two"], 0),
         (" ", "mean", ["one", "two"], None),
     )
     for name, rule, raters, quorum in wrong:
         with pytest.raises(UsageError):
-            make_ensemble(project.db, project.id, name, rule, raters, quorum)
+            combine(project.db, project.id, name, rule, raters, quorum)
     with pytest.raises(NotFoundError, match="no rater “dora”"):
-        make_ensemble(project.db, project.id, "new", "mean", ["one", "dora"])
+        combine(project.db, project.id, "new", "mean", ["one", "dora"])
 
 
 def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project_db: Path) -> None:
@@ -163,8 +163,8 @@ def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project_db: Pat
         wrong = rng.integers(1, 4, 400)
         said = np.where(rng.random(400) < skill, truth, wrong).astype(float)
         score(project, name, cases, tuple(said.tolist()))
-    summary = make_ensemble(project.db, project.id, "jury", "dawid-skene", ["c", "a", "d", "b", "e"])
-    make_ensemble(project.db, project.id, "vote", "majority", ["a", "b", "c", "d", "e"])
+    summary = combine(project.db, project.id, "jury", "dawid-skene", ["c", "a", "d", "b", "e"])
+    combine(project.db, project.id, "vote", "majority", ["a", "b", "c", "d", "e"])
 
     def right(rater: str) -> int:
         found = verdicts(project, rater)
@@ -190,15 +190,13 @@ def test_dawid_skene_treats_aspects_separately_and_respects_the_quorum(project_d
         score(project, rater, cases, (1.0, 1.0, 5.0, 5.0, 1.0, 5.0))
         score(project, rater, cases[:2], (3.0, 4.0), aspect="satisfaction")
     score(project, "odd", cases[:3], (None, 1.0, 5.0))
-    summary = make_ensemble(
-        project.db, project.id, "jury", "dawid-skene", ["one", "two", "six", "odd"], quorum=4
-    )
+    summary = combine(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six", "odd"], quorum=4)
     assert {case: found[0] for case, found in verdicts(project, "jury").items()} == {
         cases[1]: 1.0,
         cases[2]: 5.0,
     }
     assert summary.left_out == {"a rater's verdict failed": 1, "not judged by all raters": 5}
-    make_ensemble(project.db, project.id, "loose", "dawid-skene", ["one", "two", "six", "odd"], quorum=3)
+    combine(project.db, project.id, "loose", "dawid-skene", ["one", "two", "six", "odd"], quorum=3)
     found = project.db.rows(
         """SELECT aspect, count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id
            WHERE r.name = 'loose' GROUP BY aspect ORDER BY aspect"""
@@ -206,31 +204,39 @@ def test_dawid_skene_treats_aspects_separately_and_respects_the_quorum(project_d
     assert [tuple(row) for row in found] == [("accuracy", 6), ("satisfaction", 2)]
 
 
-def test_dawid_and_skene_refuse_two_raters_and_scores(project_db: Path) -> None:
+def test_dawid_and_skene_refuse_scores(project_db: Path) -> None:
     project = new_project(project_db)
     for rater in ("one", "two", "six"):
         values = {list_case(project, f"u{at}"): at / 40 for at in range(40)}
         give(project, rater, values, protocol_name="absolute", kind="judge")
-    with pytest.raises(UsageError, match="at least 3 raters"):
-        make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two"])
     with pytest.raises(RunError, match="no verdicts in common") as caught:
-        make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six"])
+        combine(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six"])
     assert "scores of 0 to 1 are not labels" in caught.value.cause
 
 
-def test_dawid_and_skene_refuse_an_aspect_on_which_a_rater_is_below_chance(project_db: Path) -> None:
+@pytest.mark.parametrize("labels", [(1.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0)], ids=["two", "five"])
+def test_dawid_and_skene_take_a_crowd_of_whom_nobody_judged_everything(
+    project_db: Path, labels: tuple[float, ...]
+) -> None:
+    """Every case that somebody judged has a verdict, or is counted as a split vote; who is below chance is named."""
     project = new_project(project_db)
-    cases = texts(project, 20)
-    likes = tuple([1.0, 5.0] * 10)
-    for rater in ("one", "two", "six"):
-        score(project, rater, cases, likes)
-        score(project, rater, cases, likes, aspect="satisfaction")
-    score(project, "odd", cases, likes)
-    score(project, "odd", cases, tuple(6 - value for value in likes), aspect="satisfaction")
-    raters = ["one", "two", "six", "odd"]
-    summary = make_ensemble(project.db, project.id, "jury", "dawid-skene", raters)
-    assert summary.made == 20
-    ((reason, count),) = summary.left_out.items()
-    assert count == 20
-    assert reason.startswith("explanation, satisfaction: a rater is right less often than by chance")
-    assert "odd is right in" in reason
+    rng = np.random.default_rng(5)
+    cases = texts(project, 120)
+    truth = rng.choice(labels, 120)
+    judged: set[int] = set()
+    for name in "abcdefg":
+        said = np.where(rng.random(120) < (0.05 if name == "g" else 0.85), truth, rng.choice(labels, 120))
+        some = sorted(rng.choice(120, 50, replace=False).tolist())
+        judged |= set(some)
+        score(project, name, [cases[at] for at in some], tuple(said[some].tolist()))
+    summary = combine(project.db, project.id, "crowd", "dawid-skene", list("abcdefg"))
+    found = verdicts(project, "crowd")
+    assert len(found) + summary.left_out.get("a split vote", 0) == len(judged)
+    assert set(summary.left_out) <= {"a split vote"}
+    right = [
+        found[case][0] == true for case, true in zip(cases, truth.tolist(), strict=True) if case in found
+    ]
+    assert np.mean(right) > 0.85
+    (note,) = summary.notes
+    accuracy = {name: int(share) for name, share in re.findall(r"(\w) (\d+)%", note)}
+    assert accuracy["g"] < min(share for name, share in accuracy.items() if name != "g")

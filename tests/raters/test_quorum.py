@@ -10,9 +10,8 @@ import pytest
 
 from recjudge_tui.domain.scales import worded
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.raters.consensus import make_consensus
-from recjudge_tui.raters.ensemble import make_ensemble
-from recjudge_tui.stats.combining.consensus import median
+from recjudge_tui.raters.combine import combine
+from recjudge_tui.stats.combining.consensus import Rule, median
 from recjudge_tui.store.imports.imports import begin_import
 from recjudge_tui.store.verdicts.scales import add_scale
 from tests.support.commands import ran
@@ -50,24 +49,21 @@ def _texts(project: Project) -> list[int]:
 @pytest.mark.parametrize("quorum", [1, 2, 3])
 def test_the_median_is_that_of_pandas(project: Project, quorum: int) -> None:
     cases = _texts(project)
-    summary = make_consensus(project.db, project.id, "m", "median", list(SCORES), quorum)
+    summary = combine(project.db, project.id, "m", "median", list(SCORES), quorum)
     frame = pd.DataFrame(SCORES)
     expected = frame.median(axis=1)[frame.count(axis=1) >= quorum]
-    whole = expected[expected == expected.round()]
-    assert _verdicts(project, "m") == {cases[at]: value for at, value in whole.items()}
-    left_out = {
-        "the median lies between two labels": len(expected) - len(whole),
-        f"fewer votes than the quorum of {quorum}" if quorum < 3 else "not judged by all raters": 6
-        - len(expected),
-    }
-    assert summary.left_out == {reason: n for reason, n in left_out.items() if n}
-    assert summary.incomplete == int((frame.count(axis=1)[whole.index] < 3).sum())
+    assert _verdicts(project, "m") == {cases[at]: value for at, value in expected.items()}
+    reason = f"fewer votes than the quorum of {quorum}" if quorum < 3 else "not judged by all raters"
+    assert summary.left_out == ({reason: 6 - len(expected)} if len(expected) < 6 else {})
+    assert summary.incomplete == int((frame.count(axis=1)[expected.index] < 3).sum())
 
 
 def test_medians_of_scores_may_lie_between() -> None:
     table = [[1.0, np.nan, np.nan, 2.0], [2.0, 3.0, np.nan, 7.0], [np.nan, np.nan, np.nan, 3.0]]
     np.testing.assert_array_equal(median(table, 1), [1.5, 3.0, np.nan, 3.0])
-    np.testing.assert_array_equal(median(table, 1, whole=True), [np.nan, 3.0, np.nan, 3.0])
+    np.testing.assert_array_equal(median(table, 1, between=False), [1.0, 3.0, np.nan, 3.0])
+    signed = [[1.0, -1.0, 1.0], [0.0, 0.0, -1.0]]
+    np.testing.assert_array_equal(median(signed, between=False, of_pairs=True), [0.0, 0.0, 0.0])
     np.testing.assert_array_equal(median(table, 2), [1.5, np.nan, np.nan, 3.0])
 
 
@@ -76,7 +72,7 @@ def test_failures_are_no_votes(project: Project) -> None:
     give(project, "anna", {one: 2.0, two: N, three: N})
     give(project, "ben", {one: 2.0, two: 1.0, three: N})
     give(project, "cleo", {one: N, two: 1.0, three: 0.0})
-    summary = make_consensus(project.db, project.id, "gold", "majority", ["anna", "ben", "cleo"], 2)
+    summary = combine(project.db, project.id, "gold", "majority", ["anna", "ben", "cleo"], 2)
     assert _verdicts(project, "gold") == {one: 2.0, two: 1.0}
     assert summary.left_out == {"a rater's verdict failed": 1}
     assert summary.incomplete == 2
@@ -87,26 +83,35 @@ def test_ties_give_no_majority_and_a_tie_in_the_middle(project: Project) -> None
     for rater, values in (("anna", (1.0, 1.0)), ("ben", (-1.0, 0.0))):
         give(project, rater, dict(zip((one, two), values, strict=True)), protocol_name="pairwise")
     with pytest.raises(RunError, match="no verdicts in common"):
-        make_consensus(project.db, project.id, "most", "majority", ["anna", "ben"])
-    summary = make_consensus(project.db, project.id, "middle", "median", ["anna", "ben"])
-    assert _verdicts(project, "middle") == {one: 0.0}
+        combine(project.db, project.id, "most", "majority", ["anna", "ben"])
+    summary = combine(project.db, project.id, "middle", "median", ["anna", "ben"])
+    assert _verdicts(project, "middle") == {one: 0.0, two: 0.0}
     assert project.db.value("SELECT label FROM verdicts WHERE rule LIKE 'median%'") == "Tie"
-    assert summary.left_out == {"the median lies between two labels": 1}
+    assert summary.left_out == {}
+
+
+def test_a_median_of_two_loses_no_case(project: Project) -> None:
+    """Good and Poor have Partial in the middle; of labels side by side the harsher, since nothing lies between them."""
+    cases = [list_case(project, f"u{at}") for at in range(3)]
+    give(project, "anna", dict(zip(cases, (2.0, 2.0, 1.0), strict=True)))
+    give(project, "ben", dict(zip(cases, (0.0, 1.0, 0.0), strict=True)))
+    combine(project.db, project.id, "middle", "median", ["anna", "ben"])
+    assert list(_verdicts(project, "middle").values()) == [1.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("quorum", [0, -1, 4])
 def test_a_quorum_that_cannot_be_met(project: Project, quorum: int) -> None:
     _texts(project)
     with pytest.raises(UsageError, match=f"a quorum of {quorum} is impossible with 3 raters"):
-        make_consensus(project.db, project.id, "m", "median", list(SCORES), quorum)
+        combine(project.db, project.id, "m", "median", list(SCORES), quorum)
 
 
 def test_another_quorum_is_another_consensus(project: Project) -> None:
     _texts(project)
-    make_consensus(project.db, project.id, "m", "median", list(SCORES), 2)
-    assert make_consensus(project.db, project.id, "m", "median", list(SCORES), 2).updated
+    combine(project.db, project.id, "m", "median", list(SCORES), 2)
+    assert combine(project.db, project.id, "m", "median", list(SCORES), 2).updated
     with pytest.raises(UsageError) as caught:
-        make_consensus(project.db, project.id, "m", "median", list(SCORES))
+        combine(project.db, project.id, "m", "median", list(SCORES))
     assert "quorum 2" in caught.value.cause
 
 
@@ -115,11 +120,12 @@ def test_categories_have_a_majority_and_no_middle(project: Project) -> None:
     import_id = begin_import(project.db, project.id, "labels", "plain", "a.csv", "0")
     scale = worded(tuple("abcdef"), ordered=False)
     add_scale(project.db, project.id, import_id, "explanation", "accuracy", scale)
-    for make, rule in ((make_consensus, "median"), (make_consensus, "strict"), (make_ensemble, "mean")):
+    rules: tuple[Rule, ...] = ("median", "strict", "mean")
+    for rule in rules:
         with pytest.raises(RunError) as caught:
-            make(project.db, project.id, "x", rule, list(SCORES), quorum=1)  # type: ignore[operator]
+            combine(project.db, project.id, "x", rule, list(SCORES), quorum=1)
         assert "categories without an order: use majority" in caught.value.cause
-    make_consensus(project.db, project.id, "x", "majority", list(SCORES), 2)
+    combine(project.db, project.id, "x", "majority", list(SCORES), 2)
     assert _verdicts(project, "x") == {cases[4]: 2.0, cases[5]: 4.0}
 
 
@@ -130,7 +136,7 @@ def test_the_command_takes_all_annotators(
     name = project.db.value("SELECT name FROM projects")
     words = (
         "rater",
-        "consensus",
+        "combine",
         "crowd",
         "--rule",
         "median",
@@ -143,6 +149,5 @@ def test_the_command_takes_all_annotators(
     )
     code, _, err = ran(capsys, *words)
     assert code == 0
-    assert "consensus “crowd” created: 4 verdicts by rule median from anna, ben, cleo" in err
-    assert "left out: 1 × the median lies between two labels" in err
+    assert "consensus “crowd” created: 5 verdicts by rule median from anna, ben, cleo" in err
     assert "left out: 1 × fewer votes than the quorum of 2" in err

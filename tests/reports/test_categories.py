@@ -27,7 +27,7 @@ from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, hu
 from recjudge_tui.reports.reliability.strictness import strictness_table
 from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
-from recjudge_tui.stats.agreement.registry import NO_ORDER
+from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.verdicts.scales import add_scale
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.verdicts import Project, give, import_target, new_project, text_case

@@ -16,7 +16,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, lea
 from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.reports.projects.data_export import export
 from recjudge_tui.reports.projects.overview import cases_table
-from recjudge_tui.reports.reliability.biases import biases_table
+from recjudge_tui.reports.biases import biases_table
 from recjudge_tui.reports.verdicts.case_page import case_heading
 from recjudge_tui.reports.verdicts.listing import verdicts_table
 from recjudge_tui.runs.engine.engine import work

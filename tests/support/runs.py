@@ -20,7 +20,7 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import make_judge, trust_typed
 from recjudge_tui.runs import start
 from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.store.database import Database
@@ -106,6 +106,7 @@ def plan(
 
 
 def plan_run(db: Database, request: RunRequest, *, dry_run: bool = False) -> Plan:
+    trust_typed(request.judge)  # as the command line does
     return start.plan(db, [request], dry_run=dry_run)[0]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import FiniteRange, address_options, db_option, narrate, open_db
+from recjudge_tui.cli.options import FiniteRange, address_options, db_option, narrate, open_db, trust_option
 from recjudge_tui.cli.report_command import report_command
 from recjudge_tui.files import scratch_folder
 
@@ -105,6 +105,7 @@ def import_(run_id: int, files: tuple[Path, ...], db: str | None) -> None:
 
 @batch.command()
 @run_argument
+@trust_option
 @db_option
 def submit(run_id: int, db: str | None) -> None:
     """Send the outstanding calls of a run to its judge's provider as a batch. No call is sent twice.
@@ -137,6 +138,7 @@ def submit(run_id: int, db: str | None) -> None:
 
 @batch.command()
 @run_argument
+@trust_option
 @report_command
 def status(database: Database, run_id: int) -> Table:
     """Show the progress of a run's batches at the provider.
@@ -158,6 +160,7 @@ def status(database: Database, run_id: int) -> Table:
     is_flag=True,
     help="Stop waiting, so that unanswered calls can be asked again. Then cancel the batch at the provider.",
 )
+@trust_option
 @db_option
 def collect(run_id: int, give_up: bool, db: str | None) -> None:
     """Store the answers of finished batches. You can repeat this at any time.

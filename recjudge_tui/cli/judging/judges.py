@@ -64,12 +64,13 @@ def test(
       recjudge judge test openai:gpt-4o-mini
       recjudge judge test openai:qwen3 --base-url http://127.0.0.1:8080/v1
     """
+    from recjudge_tui.cli.judging.judge_choice import chosen_judge
     from recjudge_tui.errors import JudgeError
     from recjudge_tui.prompting.probe import probe
     from recjudge_tui.reports.projects.judges import probe_table
     from recjudge_tui.store.runs.judges import save_capabilities
 
-    judge_spec = address.judge_named(spec)
+    judge_spec = chosen_judge(spec, address)
     with open_db(db) as database:
         try:
             capabilities = probe(judge_spec, timeout_s)

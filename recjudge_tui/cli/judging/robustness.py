@@ -131,7 +131,7 @@ def adversarial(
     if spec is None:
         _no_run(options)
     else:
-        judge = options["address"].judge_named(spec)
+        judge = _judge(spec, options)
         judged = _judged(database, project_id, judge, options, [(new_rater, prompt)])
         if not judged:
             return None
@@ -183,7 +183,7 @@ def injected(
     if spec is None:
         _no_run(options)
     else:
-        judge = options["address"].judge_named(spec)
+        judge = _judge(spec, options)
         judged = _judged(database, project_id, judge, options, [(new_rater, prompt)], PLANTED)
         if floor and spec != _FLOOR and not options["dry_run"]:
             _judged(database, project_id, JudgeSpec(spec=_FLOOR), options, [("", prompt)], PLANTED)
@@ -239,7 +239,7 @@ def ablation(
     if spec is None:
         _no_run(options)
     else:
-        judge = options["address"].judge_named(spec)
+        judge = _judge(spec, options)
         arms = arms_of(database, project_id, judge, names(prompts))
         runs = [(arm.rater, arm.prompt) for arm in arms]
         compared = _judged(database, project_id, judge, options, runs)
@@ -310,13 +310,19 @@ def position(
         if rater is not None and protocol == SAER[1] and aspect is None and quality is None:
             return pair_counts_table(database, project_id, rater)
     else:
-        judge = options["address"].judge_named(spec)
+        judge = _judge(spec, options)
         judged = _judged(database, project_id, judge, options, [("", "")], protocol)
         if not judged:
             return None
         rater = judged[0]
     shown = PositionOptions(rater, aspect, not no_gap, quality)
     return position_table(database, project_id, protocol, options=shown)
+
+
+def _judge(spec: str, options: dict[str, Any]) -> JudgeSpec:
+    from recjudge_tui.cli.judging.judge_choice import chosen_judge
+
+    return chosen_judge(spec, options["address"])
 
 
 def _no_run(options: dict[str, Any]) -> None:

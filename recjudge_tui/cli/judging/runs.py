@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.judging.start import work_and_print
-from recjudge_tui.cli.options import FiniteRange, db_option, narrate, open_db, table_options
+from recjudge_tui.cli.options import FiniteRange, db_option, narrate, open_db, table_options, trust_option
 from recjudge_tui.cli.report_command import report_command
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def show(database: Database, run_id: int) -> Table:
 @click.argument("run_id", metavar="ID", type=int)
 @budget_option
 @click.option("--detach", is_flag=True, help="Run in the background.")
+@trust_option
 @db_option
 def resume(run_id: int, budget: float | None, detach: bool, db: str | None) -> None:
     """Resume a run that was stopped, paused, interrupted or killed. Answered calls are not repeated.
@@ -83,6 +84,7 @@ def resume(run_id: int, budget: float | None, detach: bool, db: str | None) -> N
 @click.argument("run_id", metavar="ID", type=int)
 @budget_option
 @click.option("--detach", is_flag=True, help="Run in the background.")
+@trust_option
 @db_option
 def retry(run_id: int, budget: float | None, detach: bool, db: str | None) -> None:
     """Ask the failed calls of a run again.
@@ -114,6 +116,7 @@ def _work(database: Database, run_id: int, *, detach: bool) -> None:
 
 @runs.command("work-group", hidden=True)
 @click.argument("group_id", metavar="GROUP", type=int)
+@trust_option
 @db_option
 @table_options
 def work_group(group_id: int, db: str | None, fmt: str | None, out: Path | None) -> None:

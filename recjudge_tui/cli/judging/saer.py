@@ -11,6 +11,7 @@ import click
 from recjudge_tui.cli.judging.start import (
     exit_if_interrupted,
     exit_if_nothing_judged,
+    narrate_address,
     outcome,
     print_failures,
     work_here,
@@ -94,6 +95,7 @@ def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
         narrate(f"{stage.protocol}: {lines[0]}")
         for line in lines[1:]:
             narrate(f"  {line}")
+    narrate_address(request.judge)
     if request.drop_poor_over is not None and plan.second.run_id is None:
         narrate("pairwise is planned when pointwise has ended; the estimate above is its upper bound")
     if not any(stage.existing for stage in plan.stages):

@@ -10,6 +10,7 @@ import click
 from recjudge_tui.cli.options import narrate
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.judge import JudgeSpec
     from recjudge_tui.runs.plan.plan import Plan, RunRequest
     from recjudge_tui.runs.start import WorkResult
     from recjudge_tui.store.database import Database
@@ -26,7 +27,15 @@ def plan_and_print(database: Database, requests: Sequence[RunRequest], *, dry_ru
     for planned in plans:
         for line in estimate_lines(planned.estimate, rater=planned.rater, prompt=planned.prompt):
             narrate(line)
+    narrate_address(*(request.judge for request in requests))
     return plans
+
+
+def narrate_address(*judges: JudgeSpec) -> None:
+    """Print which servers and keys the judges have, where these are not their provider's own."""
+    for where in dict.fromkeys(judge.where for judge in judges):
+        if where:
+            narrate(f"asks {where}")
 
 
 def work_and_print(database: Database, run_id: int) -> None:

@@ -13,7 +13,7 @@ from recjudge_tui.domain.protocols import OVERALL
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.records import ImportKind
-    from recjudge_tui.raters.consensus import Rule
+    from recjudge_tui.stats.combining.consensus import Rule
     from recjudge_tui.store.database import Database
 
 PROJECTS = {"synthetic-shop": "shop", "synthetic-films": "films"}
@@ -102,7 +102,7 @@ def _load(database: Database, project: str, folder: str) -> None:
 
 def _judge(database: Database, project: str) -> None:
     from recjudge_tui.domain.judge import JudgeSpec
-    from recjudge_tui.raters.consensus import make_consensus
+    from recjudge_tui.raters.combine import combine
     from recjudge_tui.runs import start
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.runs.plan.settings import settings_for
@@ -119,7 +119,7 @@ def _judge(database: Database, project: str) -> None:
             assert plan.run_id is not None
             start.work(database, plan.run_id)
     for consensus, rule in _CONSENSUS.items():
-        make_consensus(database, identity, consensus, rule, ANNOTATORS)
+        combine(database, identity, consensus, rule, ANNOTATORS)
 
 
 def _print_summary(database: Database) -> None:
@@ -127,8 +127,8 @@ def _print_summary(database: Database) -> None:
     from dataclasses import replace
 
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.common.table import Table, readable, write_table
-    from recjudge_tui.reports.declare import make
+    from recjudge_tui.reports.common.table import readable, write_table
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.projects.projects import project_id
     from recjudge_tui.store.runs.runs import list_runs
 
@@ -140,8 +140,7 @@ def _print_summary(database: Database) -> None:
     click.echo()
     identity = project_id(database, _EXAMPLE)
     people = _SHOWN["pairwise"].consensus
-    board = make(Project(database, identity, _EXAMPLE), "leaderboard", protocol="pairwise", rater="rules")
-    assert isinstance(board, Table)
+    board = table_of(Project(database, identity, _EXAMPLE), "leaderboard", protocol="pairwise", rater="rules")
     shown, _ = readable(board, notes="none")
     write_table(replace(shown, title=f"{shown.title} · {_EXAMPLE}"))
     click.echo(f"\n{_agreement_line(database, identity, people)}")
@@ -150,7 +149,7 @@ def _print_summary(database: Database) -> None:
 
 def _agreement_line(database: Database, project: int, people: str) -> str:
     from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-    from recjudge_tui.stats.agreement.registry import STATISTICS
+    from recjudge_tui.stats.registry import STATISTICS
 
     options = AgreementOptions("pairwise", OVERALL, raters=("rules", people), truth=people, stats=("kappa",))
     row = agreement_table(database, project, options).rows[0]
@@ -175,12 +174,12 @@ def _print_tables(database: Database, project: str) -> None:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
     from recjudge_tui.reports.common.table import write_table
-    from recjudge_tui.reports.declare import make
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.projects.projects import project_id
 
     identity = project_id(database, project)
     tables = [
-        make(Project(database, identity, project), "leaderboard", protocol=name, aspect=shown.aspect)
+        table_of(Project(database, identity, project), "leaderboard", protocol=name, aspect=shown.aspect)
         for name, shown in _SHOWN.items()
     ]
     for name, shown in _SHOWN.items():

@@ -13,9 +13,8 @@ from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-    from recjudge_tui.raters.consensus import Rule
-    from recjudge_tui.raters.ensemble import EnsembleRule
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.stats.combining.consensus import Rule
     from recjudge_tui.stats.text.words import Tokens
     from recjudge_tui.store.database import Database
 
@@ -117,74 +116,42 @@ def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
 @project_option
 @click.option(
     "--rule",
-    type=click.Choice(["strict", "conservative", "majority", "median"]),
+    type=click.Choice(["strict", "conservative", "majority", "mean", "median", "dawid-skene"]),
     required=True,
-    help="strict: the harsher label (single lists); conservative: any disagreement is a tie (pairs);"
-    " majority: the label of more than half of those who voted, a split vote gives no verdict; median: the "
-    "middle vote on an ordered scale, no verdict if it lies between two labels.",
+    help="strict: the harsher label (single lists); conservative: any disagreement is a tie (pairs); majority: the label"
+    " of more than half of those who voted, a split vote gives no verdict; mean: the mean of the values; median: the middle"
+    " vote, between two labels with names the harsher; dawid-skene: the most likely label, each rater weighted by its"
+    " estimated accuracy (Dawid and Skene, 1979).",
 )
 @click.option(
-    "--quorum", type=int, metavar="N", help="How many raters must have judged a case. Default: all."
+    "--quorum",
+    type=int,
+    metavar="N",
+    help="How many raters must have judged a case. Default: all; of dawid-skene 1.",
 )
 @db_option
-def consensus(
+def combine(
     name: str, raters: tuple[str, ...], project: str, rule: Rule, quorum: int | None, db: str | None
 ) -> None:
-    """Make a consensus rater from other raters' verdicts, or update it. Without RATER: from all annotators.
+    """Combine raters into one, or update it. Without RATER: all annotators.
 
-    A case with fewer votes than --quorum gets no verdict; failed verdicts do not count as votes. The output
-    counts the cases left out and those decided without every rater.
+    Raters are combined on aspects that they answered on the same scale. People make a consensus, which can be the truth
+    of a report; others an ensemble. A case with fewer votes than --quorum gets no verdict; failed verdicts do not count
+    as votes. The output counts the cases left out and those decided without every rater. “recjudge cost --truth” shows
+    which ensemble is worth its cost.
 
     \b
     Example:
-      recjudge rater consensus people --rule strict anna ben -p movies
-      recjudge rater consensus people-pairs --rule conservative anna ben -p movies
-      recjudge rater consensus crowd --rule median --quorum 3 -p movies
+      recjudge rater combine people --rule strict anna ben -p movies
+      recjudge rater combine crowd --rule median --quorum 3 -p movies
+      recjudge rater combine jury --rule dawid-skene qwen llama rules -p movies
     """
-    from recjudge_tui.raters.consensus import make_consensus
+    from recjudge_tui.raters.combine import combine as combined
     from recjudge_tui.store.raters.raters import list_raters
 
     with open_project(db, project) as (database, identity):
         people = [row["name"] for row in list_raters(database, identity) if row["kind"] == "annotator"]
-        summary = make_consensus(database, identity, name, rule, raters or people, quorum)
-    for line in summary.lines():
-        narrate(line)
-
-
-@rater.command()
-@click.argument("name")
-@click.argument("raters", nargs=-1, required=True, metavar="RATER...")
-@project_option
-@click.option(
-    "--rule",
-    type=click.Choice(["mean", "majority", "dawid-skene"]),
-    required=True,
-    help="mean: the mean of the values; majority: the value of more than half, a split vote gives no "
-    "verdict; dawid-skene: the most likely label, each rater weighted by its estimated accuracy (Dawid "
-    "and Skene, 1979; at least three raters).",
-)
-@click.option(
-    "--quorum", type=int, metavar="N", help="How many raters must have judged a case. Default: all."
-)
-@db_option
-def ensemble(
-    name: str, raters: tuple[str, ...], project: str, rule: EnsembleRule, quorum: int | None, db: str | None
-) -> None:
-    """Combine several raters into one (an ensemble), or update it.
-
-    Raters are combined on aspects that they answered on the same scale. A case gets a verdict if at least
-    --quorum of them have a value. The output counts the cases left out and those decided without every rater.
-    “recjudge cost --truth” shows which ensemble is worth its cost.
-
-    \b
-    Example:
-      recjudge rater ensemble three --rule mean qwen llama rules --quorum 2 -p movies
-      recjudge rater ensemble jury --rule dawid-skene qwen llama rules -p movies
-    """
-    from recjudge_tui.raters.ensemble import make_ensemble
-
-    with open_project(db, project) as (database, identity):
-        summary = make_ensemble(database, identity, name, rule, raters, quorum)
+        summary = combined(database, identity, name, rule, raters or people, quorum)
     for line in summary.lines():
         narrate(line)
 
@@ -211,10 +178,11 @@ def ensemble(
 def metric(names: tuple[str, ...], project: str, k: int, tokens: Tokens, db: str | None) -> None:
     """Make a rater from each metric, or update it.
 
-    Texts are compared with what the user wrote: bleu-1, bleu-4, rouge-1 and rouge-l (both as F1). Lists have auc, ndcg,
-    ndcg_exp, ndcg_explicit, precision, recall, map, map_min, mrr, hit_rate, urd, ild, novelty and popularity; of two
-    lists, the one with the higher value wins. The rater of a list metric has K in its name, as in ndcg@10. Cases for which a
-    metric is undefined get no verdict and are counted.
+    Texts are compared with what the user wrote: bleu-1, bleu-4, rouge-1 and rouge-l (both as F1). Lists have auc,
+    ndcg, ndcg_exp, ndcg_explicit, precision, recall, map, map_min, mrr, hit_rate, urd, ild, novelty, popularity,
+    title_ild, near_duplicates and category_coverage; of two lists, the one with the higher value wins. The rater of a
+    list metric has K in its name, as in ndcg@10. Cases for which a metric is undefined get no verdict and are
+    counted.
 
     \b
     Example:

@@ -12,7 +12,7 @@ from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.cli.options import names, project_option, readers_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
-from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
+from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter

@@ -11,6 +11,7 @@ from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.stats.combining.consensus import Rule
     from recjudge_tui.store.database import Database
 
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rule",
     type=click.Choice(["majority", "mean", "dawid-skene"]),
-    help="How a set of judges is combined, as in “recjudge rater ensemble”. Default: majority.",
+    help="How a set of judges is combined, as in “recjudge rater combine”. Default: majority.",
 )
 @click.option(
     "--raters",
@@ -43,7 +44,7 @@ def cost(
     project_id: int,
     human_price: float | None,
     truth: str | None,
-    rule: str | None,
+    rule: Rule | None,
     raters: str | None,
     protocol: str | None,
     aspect: str | None,

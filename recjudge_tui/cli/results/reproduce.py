@@ -116,7 +116,7 @@ def saer_printed() -> Table:
     """SAER's tables, from labels rebuilt in a temporary database."""
     from recjudge_tui.files import scratch_folder
     from recjudge_tui.importers.load import import_files
-    from recjudge_tui.raters.consensus import make_consensus
+    from recjudge_tui.raters.combine import combine
     from recjudge_tui.reports.papers.saer_printed import saer_table
     from recjudge_tui.reports.papers.saer_rebuilt import MERGED, PEOPLE, PROJECTS, rebuilt_labels
     from recjudge_tui.store.opening import connect
@@ -128,7 +128,7 @@ def saer_printed() -> Table:
             labels.write_text(rebuilt_labels(name), encoding="utf-8")
             import_files(db, name, [labels], "labels")
         pairs = project_id(db, PROJECTS[0])
-        make_consensus(db, pairs, MERGED, "conservative", PEOPLE)
+        combine(db, pairs, MERGED, "conservative", PEOPLE)
         return saer_table(db, {name: project_id(db, name) for name in PROJECTS})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -15,6 +16,7 @@ from urllib.parse import quote
 import httpx
 
 from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges.trust import pairs_of, require_trust
 
 SERVICE = "recjudge"
 _SHORTEST_SECRET = 8  # "none", "EMPTY": placeholders that people set for servers that require some key
@@ -95,12 +97,33 @@ def _forms(secret: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def find_key(variable: str) -> Key | None:
-    """The key in the environment, else in the system keyring (service `recjudge`), else None.
+def find_keys(
+    variables: Sequence[str], urls: Sequence[str], *, own: str = "", typed: bool = False
+) -> dict[str, Key]:
+    """The keys of these variables, to be sent to these servers: each from the environment, else from the system keyring
+    (service `recjudge`). Those that are not set are left out.
 
-    The keyring is used only if the optional package `keyring` is installed. White space around the key is removed.
-    Raises JudgeError for a key that no HTTP header can carry.
+    This is the only way to a key. Unless the user has named servers and variables in this very command (`typed`), each
+    pair of them must be trusted (`trust.require_trust`, which explains `own`): raises UntrustedError. The keyring is used
+    only if the optional package `keyring` is installed. White space around a key is removed. Raises JudgeError for a key
+    that no HTTP header can carry.
     """
+    if not typed:
+        check_trust(variables, urls, own)
+    return {name: key for name in dict.fromkeys(variables) if (key := _key_in(name)) is not None}
+
+
+def check_trust(variables: Sequence[str], urls: Sequence[str], own: str = "") -> None:
+    """Raise UntrustedError as `find_keys`; variables that are not set need no trust."""
+    require_trust(pairs_of(filter(is_set, variables), urls), own)
+
+
+def is_usable(variable: str) -> bool:
+    """Whether there is a key under this name. Raises JudgeError for one that no HTTP header can carry."""
+    return _key_in(variable) is not None
+
+
+def _key_in(variable: str) -> Key | None:
     secret = _secret_in(variable)
     if not secret:
         return None

@@ -51,7 +51,7 @@ _STATUS_OF = {
 def make(spec: JudgeSpec) -> AnthropicJudge:
     """The judge for `anthropic:MODEL`; no call is made. Raises UsageError for a bad base URL."""
     urls = spec.base_urls or tuple(filter(None, [os.environ.get("ANTHROPIC_BASE_URL")])) or (DEFAULT_URL,)
-    return AnthropicJudge(spec.spec, spec.target, tuple(map(api_root, urls)), spec.api_key_env)
+    return AnthropicJudge(spec, tuple(map(api_root, urls)))
 
 
 def api_root(url: str) -> str:
@@ -69,8 +69,8 @@ class AnthropicJudge(BatchJudge[int | None]):
     default_key = "ANTHROPIC_API_KEY"
     keyed_host = "api.anthropic.com"
 
-    def __init__(self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "") -> None:
-        super().__init__(name, model, urls, key_variable)
+    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+        super().__init__(spec, urls)
         self._headers["anthropic-version"] = VERSION
 
     async def prepare(self, workload: Workload) -> Identity:

@@ -31,6 +31,7 @@ from recjudge_tui.judges.providers.images import FORMAT, sees_no_images
 from recjudge_tui.judges.providers.reply import looks_like_object
 from recjudge_tui.judges.providers.schemas import without_bounds
 from recjudge_tui.judges.providers.vendor import RejectedParameterError, VendorJudge
+from recjudge_tui.judges.trust import AWS, Sent, pairs_of, require_trust
 
 # models of other vendors answer prompt caching with an error
 _CACHING = ("anthropic.", "amazon.nova")
@@ -54,12 +55,20 @@ class BedrockJudge(VendorJudge):
         self._threads: ThreadPoolExecutor | None = None
         self._secrets = Secrets()
 
+    def secrets(self) -> tuple[Sent, ...]:
+        """The credential chain, if an address is given; else the region's own server gets it."""
+        return pairs_of((AWS,), self._urls)
+
+    def check_trust(self) -> None:
+        require_trust(self.secrets())
+
     async def prepare(self, workload: Workload) -> Identity:
         """Find credentials and region. Only the first call shows whether the model can be used.
 
         Raises JudgeError when boto3 is not installed, or there are no credentials or no region.
         """
         self._timeout_s = workload.timeout_s
+        self.check_trust()
         try:
             # threads and connections are made as they are needed: the run's concurrency may be raised later
             self._clients, self._secrets = await asyncio.to_thread(

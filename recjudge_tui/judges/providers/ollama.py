@@ -53,7 +53,7 @@ _NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNOREC
 
 def make(spec: JudgeSpec) -> OllamaJudge:
     """The judge for `ollama:MODEL`; no call is made. Raises UsageError for a bad base URL."""
-    return OllamaJudge(spec.spec, spec.target, server_urls(spec.base_urls), spec.api_key_env)
+    return OllamaJudge(spec, server_urls(spec.base_urls))
 
 
 class ServedModel(NamedTuple):
@@ -77,8 +77,8 @@ class OllamaJudge(HttpJudge[ServedModel]):
     chat_path = "/api/chat"
     default_key = DEFAULT_KEY
 
-    def __init__(self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "") -> None:
-        super().__init__(name, model, urls, key_variable)
+    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+        super().__init__(spec, urls)
         self._num_ctx = MIN_CONTEXT
 
     async def prepare(self, workload: Workload) -> Identity:

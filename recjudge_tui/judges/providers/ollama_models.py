@@ -13,7 +13,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.endpoints import checked_url
 from recjudge_tui.judges.http.failures import CallTarget, UnreachableError, sound_text
-from recjudge_tui.judges.http.keys import find_key
+from recjudge_tui.judges.http.keys import find_keys
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.providers.reply import json_object
 
@@ -51,10 +51,12 @@ def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[Install
 async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
     """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names.
 
+    `base_url` is an address that the user typed: it gets the key of Ollama.
+
     Raises JudgeError when no Ollama server answers there within `timeout_s` seconds.
     """
     url = server_urls((base_url,) if base_url else ())[0]
-    key = find_key(DEFAULT_KEY)
+    key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
     client = Client((url,))
     try:
         response = await send(

@@ -47,7 +47,7 @@ _SCHEMA_WORDS = re.compile(r"response_format|json_schema|structured output|gramm
 def make(spec: JudgeSpec) -> OpenAIJudge:
     """The judge for `openai:MODEL`; no call is made. Raises UsageError for a bad base URL."""
     urls = spec.base_urls or tuple(filter(None, [os.environ.get("OPENAI_BASE_URL")])) or (DEFAULT_URL,)
-    return OpenAIJudge(spec.spec, spec.target, tuple(map(api_root, urls)), spec.api_key_env)
+    return OpenAIJudge(spec, tuple(map(api_root, urls)))
 
 
 def api_root(url: str) -> str:
@@ -96,8 +96,8 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     default_key = "OPENAI_API_KEY"
     keyed_host = "api.openai.com"
 
-    def __init__(self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "") -> None:
-        super().__init__(name, model, urls, key_variable)
+    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+        super().__init__(spec, urls)
         self._last_frame: BodyFrame | None = None
         self.slots: int | None = None
 

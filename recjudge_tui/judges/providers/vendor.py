@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from recjudge_tui.domain.calls import Reply, Request, Usage
-from recjudge_tui.domain.judge import Capabilities, Identity, Workload
+from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
@@ -29,9 +29,10 @@ from recjudge_tui.judges.http.failures import (
     error_of,
     failure,
 )
-from recjudge_tui.judges.http.keys import Key, find_key, missing_header, missing_key
+from recjudge_tui.judges.http.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.providers.images import has_images, is_blind, sees_no_images
+from recjudge_tui.judges.trust import Sent, pairs_of
 
 PREPARE_S = 15.0
 
@@ -118,17 +119,18 @@ class QuietHeaders(httpx.Headers):
 class HttpJudge(VendorJudge, Generic[Facts]):
     """A model behind an HTTP API. `Facts` is what one server says of the model before the first call.
 
-    `chat_path` follows a server's URL. `default_key` names the variable of the key unless the user names another one;
-    `keyed_host` is the vendor's own host, which always requires a key.
+    `urls` are where the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of
+    the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires a key.
     """
 
     chat_path: str
     default_key: str
     keyed_host = ""
 
-    def __init__(self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "") -> None:
-        super().__init__(name, model, urls)
-        self._key_variable = key_variable
+    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+        super().__init__(spec.spec, spec.target, urls)
+        self._has_address = bool(spec.base_urls)
+        self._key_variable = spec.api_key_env
         self._key: Key | None = None
         self._header_env: tuple[tuple[str, str], ...] = ()
         self._header_values: list[Key] = []
@@ -287,27 +289,43 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         Raises JudgeError when the key is missing although the user named its variable or a server needs one, and when
         a header has no value.
         """
-        self._look_up_headers()
-        variable = self._key_variable or self.default_key
-        needed = self.keyed_host in (urlsplit(url).hostname for url in self._endpoints.urls)
-        if self._header_env and not self._key_variable and not needed:
-            # the vendor's key is not sent to a gateway that has headers of its own
-            return
-        self._key = find_key(variable)
-        if self._key is not None:
-            self._headers.update(self._key_header(self._key))
-            return
-        if self._key_variable or needed:
-            raise missing_key(variable, self.keyed_host if needed else self._endpoints.urls[0])
-
-    def _look_up_headers(self) -> None:
+        found = find_keys(self._variables(), self.urls, own=self._own)
         self._header_values = []
         for name, variable in self._header_env:
-            value = find_key(variable)
-            if value is None:
+            if variable not in found:
                 raise missing_header(name, variable)
-            self._header_values.append(value)
-            self._headers.update(value.header(name))
+            self._header_values.append(found[variable])
+            self._headers.update(found[variable].header(name))
+        variable = self._variables()[0] if self._sends_key() else ""
+        self._key = found.get(variable)
+        if self._key is not None:
+            self._headers.update(self._key_header(self._key))
+        elif self._key_variable or self._needs_key():
+            raise missing_key(variable, self.keyed_host if self._needs_key() else self.urls[0])
+
+    def _needs_key(self) -> bool:
+        return self.keyed_host in (urlsplit(url).hostname for url in self.urls)
+
+    def _sends_key(self) -> bool:
+        """The vendor's key is not sent to a gateway that has headers of its own."""
+        return not self._header_env or bool(self._key_variable) or self._needs_key()
+
+    def _variables(self) -> tuple[str, ...]:
+        """The variables whose values are sent: that of the key, then those of headers."""
+        key = (self._key_variable or self.default_key,) if self._sends_key() else ()
+        return (*key, *(variable for _, variable in self._header_env))
+
+    @property
+    def _own(self) -> str:
+        """The vendor, if the judge names no server: then the vendor's own is asked, or the one of the environment."""
+        return "" if self._has_address else self.default_key.partition("_")[0]
+
+    def check_trust(self) -> None:
+        check_trust(self._variables(), self.urls, self._own)
+
+    def secrets(self) -> tuple[Sent, ...]:
+        named = {self._key_variable, *(variable for _, variable in self._header_env)}
+        return pairs_of((name for name in self._variables() if name in named or is_set(name)), self.urls)
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.bearer()

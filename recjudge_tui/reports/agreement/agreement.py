@@ -47,8 +47,8 @@ from recjudge_tui.reports.common.scales import (
     scale_notes,
 )
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.coefficients import ac2, percent
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.agreement import ac2, percent
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.store.database import Database

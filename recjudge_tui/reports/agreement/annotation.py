@@ -10,7 +10,7 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.registry import usual_statistic
+from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
 from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
@@ -64,7 +64,7 @@ def running_agreement(
     Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users on request.
     """
     from recjudge_tui.reports.common.orientation import labels_seen, side_of_names
-    from recjudge_tui.stats.agreement.intervals import agreement_estimates
+    from recjudge_tui.stats.agreement import agreement_estimates
 
     cast = votes(db, project_id, protocol)
     pairs = _pairs(cast, rater_id)

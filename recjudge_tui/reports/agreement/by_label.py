@@ -9,7 +9,7 @@ from recjudge_tui.reports.agreement.labelled_pairs import LabelledPair, labelled
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.by_label import label_scores
+from recjudge_tui.stats.agreement import label_scores
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.store.database import Database
 

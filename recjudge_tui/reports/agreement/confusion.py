@@ -9,7 +9,7 @@ from recjudge_tui.reports.agreement.agreement import compare_pair, settings_of
 from recjudge_tui.reports.agreement.labelled_pairs import LabelledPair, labelled_pairs
 from recjudge_tui.reports.common.pairing import AgreementOptions, pairs_of, questions_in
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.coefficients import confusion
+from recjudge_tui.stats.agreement import confusion
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import load_questions, project_questions, project_raters
 

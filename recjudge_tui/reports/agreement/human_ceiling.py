@@ -16,10 +16,10 @@ from recjudge_tui.reports.common.comparison import Comparison, estimates
 from recjudge_tui.reports.common.orientation import labels_seen
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
-from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.agreement import RatedPair, pairs_interval
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
+from recjudge_tui.stats.combining.consensus import RULES, joint
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
@@ -32,7 +32,6 @@ CEILING_NOTE = (
 OTHERS_NOTE = (
     "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
 )
-_RULES = {"strict": strict, "conservative": conservative, "majority": majority, "median": median}
 
 
 class Ceiling(NamedTuple):
@@ -126,12 +125,14 @@ def ceiling(
     if is_people(ratings.raters[pair.b.rater]):
         sides = [(row, compared.b) for row in table]
         return Ceiling(_weighted(ratings, compared, sides, labels, symmetric, level, options), {})
-    rule = _RULES.get(behind.rules.get(pair.b.rater, ""))
+    rule = next((name for name in RULES if name == behind.rules.get(pair.b.rater)), None)
     rest = []
     if rule is not None and len(members) > 2:
         others = len(members) - 1
         quorum = min(others, behind.quorums.get(pair.b.rater, others))
-        rest = [(row, rule(np.delete(table, at, axis=0), quorum)) for at, row in enumerate(table)]
+        rest = [
+            (row, joint(rule, np.delete(table, at, axis=0), quorum).values) for at, row in enumerate(table)
+        ]
     among = list(combinations(table, 2))
     return Ceiling(
         _weighted(ratings, compared, among, labels, symmetric, level, options),

@@ -38,8 +38,8 @@ from recjudge_tui.reports.common.scales import (
     scale_notes,
 )
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
-from recjudge_tui.stats.agreement.registry import MANY_RATERS, NO_ORDER
+from recjudge_tui.stats.agreement import many_raters_estimates
+from recjudge_tui.stats.registry import MANY_RATERS, NO_ORDER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recjudge_tui.reports.common.table import Column, Kind, Row
 
 if TYPE_CHECKING:
-    from recjudge_tui.stats.agreement.association import Association
+    from recjudge_tui.stats.agreement import Association
     from recjudge_tui.stats.estimate import Estimate
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.comparison import AlignedVerdicts
 from recjudge_tui.reports.common.orientation import Orientation, both_sides, orientation
-from recjudge_tui.stats.agreement.change import Change, mean_change
+from recjudge_tui.stats.agreement import Change, mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.hypotheses import NOTHING_CHANGED, bowker, sign_test, stuart_maxwell, users_for_each

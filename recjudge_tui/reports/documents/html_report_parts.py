@@ -147,27 +147,14 @@ def shares(context: SectionInput) -> Part:
 
 def metrics(context: SectionInput) -> Part:
     """Offline metrics of the lists, where there are any."""
-    from recjudge_tui.reports.metrics import metrics_table
-
-    selection = context.selection
-    table = metrics_table(
-        context.db, context.project_id, among=selection.systems, chosen=selection, resamples=context.resamples
-    )
-    measured = tuple(row for row in table.rows if row["value"] is not None)
-    return Part(tables=(replace(table, rows=measured),) if measured else ())
+    project = Project.numbered(context.db, context.project_id)
+    table = table_of(project, "metrics", systems=context.selection.systems)
+    return Part(tables=_filled([readable(table)[0]]))
 
 
 def flags(context: SectionInput) -> Part:
     """The items flagged in single lists, and the agreement of raters on them."""
-    from recjudge_tui.reports.flags.agreement import flag_agreement_table
-    from recjudge_tui.reports.flags.kinds import kinds_table
-    from recjudge_tui.reports.flags.project_flags import FlagOptions
-
-    options = FlagOptions(
-        raters=context.raters, resamples=context.resamples, seed=context.seed, selection=context.selection
-    )
-    reports = (kinds_table, flag_agreement_table)
-    return Part(tables=_filled(report(context.db, context.project_id, options) for report in reports))
+    return Part(tables=_filled(_declared(context, "flags", agreement=agreed) for agreed in (False, True)))
 
 
 def position(context: SectionInput) -> Part:

@@ -21,7 +21,7 @@ from recjudge_tui.reports.documents.passport_parts import (
     price_rows,
 )
 from recjudge_tui.reports.documents.passport_rows import COLUMNS, Commands, sections
-from recjudge_tui.reports.reliability.biases import FORMULA
+from recjudge_tui.reports.biases import FORMULA
 from recjudge_tui.stats.defaults import RESAMPLES, level_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_names

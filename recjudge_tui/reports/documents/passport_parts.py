@@ -17,7 +17,7 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
-from recjudge_tui.reports.reliability.biases import RATING, biases_table
+from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.reliability.calibration import (
     CALIBRATED,
     CalibrationOptions,
@@ -25,8 +25,8 @@ from recjudge_tui.reports.reliability.calibration import (
     stated_confidences,
 )
 from recjudge_tui.reports.reliability.position import pair_answers
-from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
-from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
+from recjudge_tui.stats.agreement import position_consistency_estimate
+from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate

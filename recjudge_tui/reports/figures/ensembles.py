@@ -18,7 +18,7 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, label_of
+from recjudge_tui.stats.registry import CORRELATIONS, label_of
 from recjudge_tui.store.database import Database
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
 from recjudge_tui.domain.filters import Term, parse_filter
-from recjudge_tui.domain.selection import CaseSelection as ChosenCases
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system, whole
 from recjudge_tui.reports.figures.marks import (
     Bold,
@@ -32,12 +33,12 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.flags.kinds import flagged_cases, kinds_table
-from recjudge_tui.reports.flags.project_flags import ANY, FlagOptions, Of
+from recjudge_tui.reports.flags import flagged_cases
+from recjudge_tui.shapes import ANY_ISSUE
 from recjudge_tui.store.database import Database
 
 TABLE, INTERVALS, RANKS = "table", "intervals", "ranks"
-_OF = get_args(Of)
+_OF = ("lists", "items")
 
 
 def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]:
@@ -49,17 +50,19 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 
 
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
-    """One row per system and kind of issue, or rank, as in `kinds_table`."""
+    """One row per system and kind of issue, or rank."""
     topic, rater = context.topic, chosen["rater"]
-    options = _options(topic.protocol, chosen["of"], context.selection, by_rank=chosen["show"] == RANKS)
-    options = replace(options, raters=context.named)
+    project, by = (
+        Project.numbered(context.db, context.project_id),
+        "rank" if chosen["show"] == RANKS else "issue",
+    )
+    options = {"protocol": topic.protocol, "of": chosen["of"], "by": "rank" if by == "rank" else "system"}
     # all raters, so that the shares of people stand beside those of a judge
-    table = kinds_table(context.db, context.project_id, options)
+    table = on_cases(project, "flags", context.selection, raters=context.named, **options)
     rows = tuple(row for row in table.rows if row["rater"] == rater)
     if not rows:
-        table = kinds_table(context.db, context.project_id, replace(options, raters=(rater,)))
-    unit = "items" if options.by_rank else options.of
-    by = "rank" if options.by_rank else "issue"
+        table = on_cases(project, "flags", context.selection, raters=(rater,), **options)
+    unit = "items" if by == "rank" else chosen["of"]
     caption = (
         f"Share of {unit} that {name_text(rater)} flagged, by system and {by}: {topic.text()},"
         f" {n_text(rows, f'{unit} per share')}; {INTERVAL} over users; failed verdicts are not in n."
@@ -136,7 +139,7 @@ def sentence(data: FigureData, row: Row) -> Sentence:
 
 
 def _issue_text(row: Row) -> str:
-    return "any issue" if row["issue"] == ANY else name_text(row["issue"], 40)
+    return "any issue" if row["issue"] == ANY_ISSUE else name_text(row["issue"], 40)
 
 
 def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSelection:
@@ -144,17 +147,14 @@ def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSele
     rater, system, issue = (str(row[key]) for key in ("rater", "system", "issue"))
     text = verdict_filter(db, project_id, data.topic, rater, system=system)
     rank = whole(row["rank"]) if "rank" in row else None
-    options = replace(
-        _options(str(row["protocol"]), data.chosen("of"), data.selection, by_rank=False), raters=(rater,)
-    )
     # the rater may not know an issue that only others flag
-    ids = flagged_cases(db, project_id, options, rater, system, issue, rank) if row["count"] else ()
+    selection = Selection(str(row["protocol"]), raters=(rater,), cases=data.selection)
+    ids = (
+        flagged_cases(Project.numbered(db, project_id), selection, row, data.chosen("of"))
+        if row["count"]
+        else ()
+    )
     filter_text = (
         parse_filter(text)._replace(terms=(*parse_filter(text).terms, Term("flag", ":", issue))).text()
     )
     return CaseSelection(filter_text, ids, f"{issue}, {system}" + (f", rank {rank}" if rank else ""))
-
-
-def _options(protocol: str, of: str, selection: ChosenCases, *, by_rank: bool) -> FlagOptions:
-    unit = next(unit for unit in _OF if unit == of)
-    return FlagOptions(protocol, of=unit, by_rank=by_rank, selection=selection)

@@ -9,7 +9,6 @@ from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, r
 from recjudge_tui.reports.figures.marks import Bar, Bold, CaseSelection, Part, Sentence, StackedBars
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import INTERVAL, interval_text, n_text, name_text, note_text
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.store.database import Database
 
 
@@ -20,11 +19,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per system and label, as in `share_table`."""
     topic, rater = context.topic, chosen["rater"]
-    table = leaderboard_table(
-        context.db,
-        context.project_id,
-        LeaderboardOptions(topic.protocol, (rater,), topic.aspect, "share", selection=context.selection),
-    )
+    table = context.report("leaderboard", rater=rater, method="share")
     caption = (
         f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"
         f" {n_text(table.rows, 'verdicts per system')}; failed verdicts are not in n. Under each share its {INTERVAL},"

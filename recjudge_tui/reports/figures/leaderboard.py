@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.reports.boards import methods_of
 from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
@@ -21,7 +22,6 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
 from recjudge_tui.store.database import Database
 
 EVERYONE = "everyone"
@@ -35,8 +35,7 @@ _FORMULAS = {
 
 
 def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]:
-    pairs = compares_lists(context.topic.protocol)
-    methods = [name for name, method in METHODS.items() if method.of_pairs == pairs and name != "share"]
+    methods = [name for name in methods_of(context.topic.protocol) if name != "share"]
     return {
         "rater": choice("rater", options.rater, (EVERYONE, *context.raters), options),
         "method": choice("method", options.method, methods, options),
@@ -48,11 +47,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     topic, method = context.topic, chosen["method"]
     rater = None if chosen["rater"] == EVERYONE else chosen["rater"]
     raters = context.named if rater is None else (rater,)
-    table = leaderboard_table(
-        context.db,
-        context.project_id,
-        LeaderboardOptions(topic.protocol, raters, topic.aspect, method, selection=context.selection),
-    )
+    table = context.report("leaderboard", raters=raters, method=method)
     # rows against one opponent belong to the Q matrix
     rows = tuple(row for row in table.rows if row.get("opponent") is None)
     by = "" if rater is None else f" by {name_text(rater)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
@@ -17,6 +17,9 @@ from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
 from recjudge_tui.store.raters.raters import rater_row
+
+if TYPE_CHECKING:
+    from recjudge_tui.reports.common.table import Table
 
 
 class Topic(NamedTuple):
@@ -79,6 +82,17 @@ class FigureContext(NamedTuple):
     people: tuple[str, ...]
     selection: CaseSelection = EVERY_CASE
     named: tuple[str, ...] = ()
+
+    def report(self, name: str, **options: Any) -> Table:
+        """A declared report about the topic, on the lists of the figure."""
+        from recjudge_tui.project import Project
+        from recjudge_tui.reports.declare import table_of
+
+        project, occasions = Project.numbered(self.db, self.project_id), self.selection.occasions
+        return table_of(
+            project, name, protocol=self.topic.protocol, aspect=self.topic.aspect, systems=self.selection.systems,
+            contexts=occasions.contexts, served_from=occasions.start, served_to=occasions.end, **options,
+        )  # fmt: skip
 
 
 def project_topics(db: Database, project_id: int) -> tuple[Topic, ...]:

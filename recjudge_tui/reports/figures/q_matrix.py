@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
@@ -20,9 +21,6 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.leaderboard.large_boards import first_and_last, left_out_words, next_to
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
-from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.store.cases.cases import cases_between
 from recjudge_tui.store.data.catalogue import known_systems
@@ -48,20 +46,17 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per system and opponent, as in `q_matrix_table`."""
     topic, rater = context.topic, chosen["rater"]
-    table = q_matrix_table(
-        context.db,
-        context.project_id,
-        LeaderboardOptions(topic.protocol, (rater,), topic.aspect, "q", selection=context.selection),
-    )
+    table = context.report("leaderboard", rater=rater, table="matrix")
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
         f" {topic.text()}, {n_text(table.rows, 'pairs of lists per cell')}. In brackets: {INTERVAL} over"
-        f" users; bold: p < {ALPHA:g}, sign test over users, Holm-adjusted."
+        f" users; bold: p < {ALPHA:g}, the test of the leaderboard, Holm-adjusted."
     )
     systems = _ranked(table.rows)
     shown = _shown(systems, chosen.get("system", ""))
     if len(shown) < len(systems):
-        left_out = left_out_words(systems, shown)
+        between = [one_line(name, 40) for name in systems if name not in shown]
+        left_out = f"{len(between)} of {len(systems)} systems are not shown: {', '.join(between)}"
         caption += f" {len(shown)} of {len(systems)} systems are drawn."
         table = replace(table, notes=(left_out, *table.notes))
     return FigureContent(f"Q of the system down against the one across, judged by {rater}", caption, table)
@@ -73,8 +68,9 @@ def _ranked(rows: Sequence[Row]) -> list[str]:
 
 def _shown(systems: Sequence[str], chosen: str) -> tuple[str, ...]:
     if chosen in systems:
-        return next_to(systems, chosen, 2 * _ENDS)
-    return first_and_last(systems, _MOST, _ENDS)
+        start = min(max(0, systems.index(chosen) - _ENDS), max(0, len(systems) - 2 * _ENDS))
+        return tuple(systems[start : start + 2 * _ENDS])
+    return tuple(systems) if len(systems) <= _MOST else (*systems[:_ENDS], *systems[-_ENDS:])
 
 
 def marks(data: FigureData) -> Grid:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Point, Reference, Scatter, Sentence
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
@@ -16,18 +19,11 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.judged_lists import JudgedLists
-from recjudge_tui.reports.leaderboard.arena import arena_table
-from recjudge_tui.reports.leaderboard.leaderboard import (
-    LeaderboardOptions,
-    board_ratings,
-    leaderboard_table,
-    ranked_questions,
-)
-from recjudge_tui.reports.leaderboard.q_metrics import NATURAL
-from recjudge_tui.reports.measured_lists import METRICS
-from recjudge_tui.reports.metrics import metrics_table
+from recjudge_tui.reports.metrics import METRICS, JudgedLists
+from recjudge_tui.reports.side_by_side import NATURAL
+from recjudge_tui.shapes import base
 from recjudge_tui.stats.defaults import TOP_K
+from recjudge_tui.stats.retrieval.list_metrics import NO_CUTOFF
 from recjudge_tui.store.database import Database
 
 _METRIC_COLUMNS = (Column("metric", "Metric"), Column("measured", "Measured", "float", decimals=4))
@@ -38,7 +34,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
     measured = (
         _measured(context, rater.value)
         if rater.value
-        else metrics_table(context.db, context.project_id, TOP_K, resamples=0, chosen=context.selection)
+        else table_of(Project.numbered(context.db, context.project_id), "metrics")
     )
     names = list(dict.fromkeys(_metric_name(row) for row in measured.rows if isinstance(row["value"], float)))
     natural = NATURAL.get(context.topic.aspect, "")
@@ -52,9 +48,8 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per ranked system with both a finite Q and the metric: its leaderboard row with `measured`."""
     topic, rater, metric = context.topic, chosen["rater"], chosen["metric"]
-    ranking = LeaderboardOptions(topic.protocol, (rater,), topic.aspect, "q", selection=context.selection)
-    board = leaderboard_table(context.db, context.project_id, ranking)
-    related = arena_table(context.db, context.project_id, ranking, "metrics")
+    board = context.report("leaderboard", rater=rater, method="q")
+    related = context.report("leaderboard", rater=rater, table="metrics")
     measured = _measured(context, rater)
     rows = _rows_with_metric(board, measured, metric)
     correlations = [_correlation(row) for row in related.rows if _metric_name(row) == metric]
@@ -70,16 +65,16 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
 
 def _measured(context: FigureContext, rater: str) -> Table:
     """The metrics of the lists that the rater judged."""
-    ratings = board_ratings(
-        context.db,
-        context.project_id,
-        LeaderboardOptions(
-            context.topic.protocol, (rater,), context.topic.aspect, selection=context.selection
-        ),
-    )
-    question = ranked_questions(ratings, context.topic.protocol)[0]
-    judged = JudgedLists(context.db, context.project_id, ratings.cases)
-    return judged.metrics(ratings.verdicts[question].row, TOP_K, METRICS)
+    project = Project.numbered(context.db, context.project_id)
+    chosen = base(project, Selection(context.topic.protocol, context.topic.aspect, (rater,), cases=context.selection))
+    judged = JudgedLists(project, chosen.ratings.cases)
+    at = chosen.ratings.verdicts[chosen.questions[0]].row
+    rows: list[Row] = [
+        {"system": system, "metric": metric, "k": None if metric in NO_CUTOFF else TOP_K, "value": value}
+        for metric in METRICS
+        for system, value in judged.values(at, metric).items()
+    ]
+    return Table("Metrics", tuple(Column(name, name) for name in ("system", "metric", "k", "value")), tuple(rows))
 
 
 def _rows_with_metric(board: Table, measured: Table, metric: str) -> list[Row]:

@@ -34,8 +34,8 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, label_of, usual_statistic
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, label_of, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import RunCases, cases_by_run
 from recjudge_tui.store.verdicts.ratings import (

@@ -24,8 +24,6 @@ from recjudge_tui.reports.figures.options import (
     project_topics,
     topic_terms,
 )
-from recjudge_tui.reports.flags.kinds import kinds_table
-from recjudge_tui.reports.flags.project_flags import ANY, FlagOptions
 from recjudge_tui.reports.home.results import (
     AlikePair,
     Board,
@@ -38,7 +36,8 @@ from recjudge_tui.reports.home.results import (
 )
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
-from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
+from recjudge_tui.shapes import ANY_ISSUE
+from recjudge_tui.stats.registry import label_of, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts
 from recjudge_tui.store.verdicts.ratings import project_raters
@@ -144,7 +143,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
 
 def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
     """The flags of the rater of the other figures if it flags items, else of the first rater that does."""
-    rows = kinds_table(db, project_id, FlagOptions(resamples=0)).rows
+    rows = table_of(Project.numbered(db, project_id), "flags").rows
     raters = list(dict.fromkeys(str(row["rater"]) for row in rows))
     if not raters:
         return FlagShares()
@@ -163,7 +162,8 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
         )
         kinds.setdefault(str(row["issue"]), {})[str(row["system"])] = count
     ordered = sorted(
-        kinds.items(), key=lambda kind: (kind[0] != ANY, -sum(count.flagged for count in kind[1].values()))
+        kinds.items(),
+        key=lambda kind: (kind[0] != ANY_ISSUE, -sum(count.flagged for count in kind[1].values())),
     )
     return FlagShares(rater, tuple(dict.fromkeys(str(row["system"]) for row in own)), tuple(ordered))
 

@@ -17,7 +17,7 @@ from recjudge_tui.reports.papers.published import (
     publication,
     tally_notes,
 )
-from recjudge_tui.stats.agreement.association import association
+from recjudge_tui.stats.agreement import association
 from recjudge_tui.stats.ranking import q_score, ranks
 
 PAPER = "arena"

@@ -12,7 +12,7 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.papers.arena import P_VALUE, PAPER, PEARSON, Lines, lines_of, printed_auc
 from recjudge_tui.reports.papers.published import NOT_COMPARED, publication
-from recjudge_tui.stats.agreement.association import association
+from recjudge_tui.stats.agreement import association
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import project_raters

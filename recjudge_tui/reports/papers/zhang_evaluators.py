@@ -11,7 +11,7 @@ from recjudge_tui.domain.published import ZHANG_ASPECTS
 from recjudge_tui.reports.common.comparison import Side, compare
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.papers.text_metrics import bare_text, bleu, jieba_words, rouge_1, rouge_l_as_printed
-from recjudge_tui.stats.agreement.correlation import group_mean
+from recjudge_tui.stats.agreement import group_mean
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.store.cases.metric_inputs import explanation_texts
 from recjudge_tui.store.database import Database

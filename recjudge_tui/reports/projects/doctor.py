@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
-from recjudge_tui.judges.http.keys import find_key
+from recjudge_tui.judges.http.keys import is_usable
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.providers import anthropic, openai
@@ -228,10 +228,10 @@ def _proxy(environment: Mapping[str, str]) -> Check:
 def _key(name: str, form: str) -> Check:
     """A variable from which a judge may take its key, or that a run names."""
     try:
-        key = find_key(name)
+        found = is_usable(name)
     except JudgeError as error:
         return Check(f"key {name}", "problem", f"{error.title}. {error.cause}", error.next_step)
-    if key is None:
+    if not found:
         use = f"Set it to use {form}." if form else "Set it to resume the runs that name it."
         return Check(f"key {name}", "ok", "not set", use)
     return Check(f"key {name}", "ok", "set" if os.environ.get(name) else "in the keyring")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -36,6 +37,7 @@ _RUN_COLUMNS = (
     Column("rater", "Rater"),
     Column("protocol", "Protocol"),
     Column("judge", "Judge", minor=True),
+    Column("address", "Address", minor=True),
     Column("prompt", "Prompt"),
     Column("state", "State"),
     Column("calls", "Calls", "int"),
@@ -178,7 +180,20 @@ def runs_table(db: Database, project_id: int | None = None) -> Table:
     notes = tuple(note for run in runs for note in run_notes(run))
     if not runs:
         notes = ("no run yet: start one with “recjudge run”",)
-    return Table("Runs", _RUN_COLUMNS, _rows(runs, _RUN_COLUMNS), notes)
+    return Table("Runs", _RUN_COLUMNS, tuple(map(_run_cells, runs)), notes)
+
+
+def _run_cells(run: StoredRow) -> Row:
+    cells = {column.name: run[column.name] for column in _RUN_COLUMNS if column.name != "address"}
+    return {**cells, "address": _address(run)}
+
+
+def _address(run: StoredRow) -> str:
+    """The servers and the names of the variables that the run's judge has, where they are not its provider's own."""
+    try:
+        return JudgeSpec.model_validate_json(run["stored_judge"]).where
+    except ValueError:
+        return "cannot be read"
 
 
 def run_notes(run: StoredRow) -> tuple[str, ...]:
@@ -204,7 +219,7 @@ def run_notes(run: StoredRow) -> tuple[str, ...]:
 def run_table(db: Database, run_id: int) -> Table:
     """One run, with its settings; notes have its error and why calls failed."""
     summary, stored = run_summary(db, run_id), run_row(db, run_id)
-    stands = stop_lines(db, run_id)
+    row, stands = _run_cells(summary), stop_lines(db, run_id)
     # if a stopping rule ended the run, these lines give the reason
     named = ("error",) if not stands or summary["state"] != "done" else ()
     notes = [
@@ -223,7 +238,6 @@ def run_table(db: Database, run_id: int) -> Table:
         key: value for key, value in json.loads(stored["settings"]).items() if value not in ("", [], None)
     }
     shown = ", ".join(f"{key} {_plain(value)}" for key, value in settings.items())
-    row = {column.name: summary[column.name] for column in _RUN_COLUMNS}
     reused = progress.tokens_reused if progress.tokens_counted else None
     return Table(
         f"Run {run_id}",

@@ -68,7 +68,7 @@ def benchmark_table(
     missing = [
         p for p, name in consensus.items() if not name and any(q.protocol == p for q in saer_questions)
     ]
-    notes = [f"no consensus of {p} labels: “recjudge rater consensus” creates one" for p in missing]
+    notes = [f"no consensus of {p} labels: “recjudge rater combine” creates one" for p in missing]
     notes += dict.fromkeys(note for table in tables for note in table.notes)
     settings: dict[str, object] = {"judge": judge, "annotators": list(annotators), **consensus}
     settings |= {"resamples": resamples, "seed": seed}

@@ -26,12 +26,11 @@ from recjudge_tui.reports.common.pairing import (
 from recjudge_tui.reports.common.scales import categories, combined_notes, is_judging, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.projects.cost import check_price, spent_a_case
-from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement import agreement_estimates
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.combining.consensus import majority, mean
-from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
-from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
+from recjudge_tui.stats.combining.consensus import Rule, joint
+from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -44,7 +43,7 @@ from recjudge_tui.store.verdicts.ratings import (
 )
 
 MOST_JUDGES = 8
-ENSEMBLE_RULES = ("majority", "mean", "dawid-skene")
+ENSEMBLE_RULES: tuple[Rule, ...] = ("majority", "mean", "dawid-skene")
 _LABELLED = "scores between the labels: use --rule mean"
 _NOTES = (
     "only cases with a value from all these judges and the truth count; agreement is over those with a joint verdict (n)",
@@ -74,7 +73,7 @@ class EnsembleCostOptions:
     without labels."""
 
     truth: str
-    rule: str = "majority"
+    rule: Rule = "majority"
     raters: tuple[str, ...] = ()
     protocol: str | None = None
     aspect: str | None = None
@@ -89,7 +88,7 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
     `truth`, and dollars per case.
 
     Rules: `majority` (more than half; a split vote is no answer), `mean`, `dawid-skene` (learnt without the truth from
-    all cases that all judges answered; for three or more judges). `human_price` is the cost of a person in the set.
+    all cases that all judges answered). `human_price` is the cost of a person in the set.
     Raises UsageError for an unknown rule or statistic, an impossible price, the truth or a combined rater among the
     judges, or more than 8 judges; NotFoundError for an unknown rater.
     """
@@ -220,14 +219,12 @@ def _measured(
                 "stat": stat,
                 "cost_per_case": None if None in prices else sum(price or 0.0 for price in prices),
             }
-            names = [alike[at].a.rater for at in members]
-            figures, seen = _agreement(votes[list(members)], names, truth, cases, rows, labels, stat, options)
+            figures, seen = _agreement(votes[list(members)], truth, cases, rows, labels, stat, options)
             yield row | figures, seen
 
 
 def _agreement(
     votes: FloatArray,
-    names: Sequence[str],
     truth: FloatArray,
     cases: CaseColumns,
     rows: IntArray,
@@ -236,12 +233,10 @@ def _agreement(
     options: EnsembleCostOptions,
 ) -> tuple[Row, Orientation]:
     unseen = orientation(cases, rows[:0])
-    refused = _refused(votes, options.rule)
-    if refused:
-        return {"n": 0, "note": refused}, unseen
-    verdicts, refused = _joined(votes, names, options.rule, bool(cases.is_pair[rows].any()))
-    if refused:
-        return {"n": 0, "note": refused}, unseen
+    if options.rule == "dawid-skene" and np.unique(votes).size > MOST_LABELS:
+        return {"n": 0, "note": _LABELLED}, unseen
+    of_pairs = bool(cases.is_pair[rows].any())
+    verdicts = joint(options.rule, votes, votes.shape[0], of_pairs=of_pairs).values
     known = ~np.isnan(truth)
     answered = known & ~np.isnan(verdicts)
     seen = orientation(cases, rows[answered])
@@ -260,23 +255,6 @@ def _agreement(
         "answered": float(answered.sum() / known.sum()) if known.any() else None,
         "note": estimate.note,
     }, seen
-
-
-def _refused(votes: FloatArray, rule: str) -> str:
-    """The reason why a rule cannot use these votes; empty if it can."""
-    if rule != "dawid-skene":
-        return ""
-    if 1 < votes.shape[0] < FEWEST_RATERS:
-        return f"dawid-skene needs {FEWEST_RATERS} judges"
-    return _LABELLED if np.unique(votes).size > MOST_LABELS else ""
-
-
-def _joined(votes: FloatArray, names: Sequence[str], rule: str, of_pairs: bool) -> tuple[FloatArray, str]:
-    """The joint verdicts, or the reason why the rule gives none."""
-    if rule == "dawid-skene":
-        labels = ensemble_labels(votes, names, of_pairs=of_pairs)
-        return labels.values, labels.refused
-    return (majority if rule == "majority" else mean)(votes, votes.shape[0]), ""
 
 
 def _ranked(ensembles: list[Row]) -> list[Row]:

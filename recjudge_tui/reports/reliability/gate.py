@@ -29,8 +29,8 @@ from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions, ch
 from recjudge_tui.reports.reliability.gate_questions import GateQuestions, gate_questions
 from recjudge_tui.reports.reliability.gate_sides import paired_cells, paired_notes, served_sides
 from recjudge_tui.reports.reliability.served_models import served_notes, served_settings
-from recjudge_tui.stats.agreement.change import Change
-from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement import Change
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined

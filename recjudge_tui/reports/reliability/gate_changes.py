@@ -11,7 +11,7 @@ import numpy as np
 
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.orientation import labels_seen, orientation
-from recjudge_tui.stats.agreement.change import Change, RatedCases, agreement_change, mean_change
+from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.intervals import SHARE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 
 FIGURES = (*STATISTICS, "win_rate", "failure_rate")

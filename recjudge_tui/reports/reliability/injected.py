@@ -10,12 +10,14 @@ import numpy as np
 
 from recjudge_tui.domain.planted import ABOUT, FAULT_KINDS, PLANTED, FaultKind, planted_list
 from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.flags.project_flags import ProjectFlags, folded_issues
+from recjudge_tui.shapes import Items
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.intervals import share_estimate
@@ -23,7 +25,7 @@ from recjudge_tui.store.cases.planted import PlantedCase, fault_raters, judged_f
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.flags import Flagger, folded, load_flags
+from recjudge_tui.store.verdicts.flags import folded, load_flags
 from recjudge_tui.store.verdicts.generations import in_generation, list_lifetimes, newest_judged
 from recjudge_tui.store.verdicts.ratings import Question, load_questions
 
@@ -95,28 +97,26 @@ def injected_table(db: Database, project_id: int, options: InjectedOptions | Non
         return Table("Planted faults", _COLUMNS, (), (NOTHING,), settings)
     lists = _lists(db, flagged, chosen)
     rows: list[Row] = []
-    for flagger in flagged.flaggers:
+    for flagger in flagged.questions:
         rows += _rows(flagged, flagger, lists, options)
     kinds = [kind for kind in FAULT_KINDS if kind in lists.kind]
     notes = [_ABOUT, "; ".join(f"{kind} ({ISSUE_OF[kind]}): {ABOUT[kind]}" for kind in kinds), *left_out]
-    if len({(_values(flagged, flagger, lists) != 0).tobytes() for flagger in flagged.flaggers}) > 1:
+    if len({(_values(flagged, flagger, lists) != 0).tobytes() for flagger in flagged.questions}) > 1:
         notes.append("the raters judged different lists; --rater R restricts all raters to the lists of R")
-    rules = rater_notes(flagger.rater for flagger in flagged.flaggers)
+    rules = rater_notes(flagged.ratings.raters[question.rater] for question in flagged.questions)
     notes += [*rules, _CAUTION] if rules else []
     return Table("Planted faults", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
-def _load(db: Database, project_id: int) -> ProjectFlags:
+def _load(db: Database, project_id: int) -> Items:
     questions = [Question(name, PLANTED, OVERALL) for name in fault_raters(db, project_id)]
     ratings = load_questions(db, project_id, questions)
-    flaggers = sorted(
-        (Flagger(ratings.raters[question.rater], PLANTED) for question in questions),
-        key=lambda flagger: rater_rank(flagger.rater),
-    )
-    return ProjectFlags(ratings, load_flags(db, project_id, ratings.cases, flaggers), tuple(flaggers), ())
+    questions.sort(key=lambda question: rater_rank(ratings.raters[question.rater]))
+    lists = load_flags(db, project_id, ratings.cases, {q: ratings.raters[q.rater] for q in questions})
+    return Items(Project.numbered(db, project_id), Selection(PLANTED), ratings, tuple(questions), lists)
 
 
-def _judged(flagged: ProjectFlags, rater: str) -> IntArray:
+def _judged(flagged: Items, rater: str) -> IntArray:
     """The cases on which a rater has a verdict, including failed ones."""
     question = Question(rater, PLANTED, OVERALL)
     none = np.zeros(0, dtype=np.int64)
@@ -124,7 +124,7 @@ def _judged(flagged: ProjectFlags, rater: str) -> IntArray:
 
 
 def _chosen(
-    db: Database, project_id: int, flagged: ProjectFlags, faults: Sequence[PlantedCase], rater: str | None
+    db: Database, project_id: int, flagged: Items, faults: Sequence[PlantedCase], rater: str | None
 ) -> tuple[list[PlantedCase], list[str]]:
     """The made lists that are counted: of the newest imports into whose lists faults were planted."""
     ids = flagged.ratings.cases.ids
@@ -142,7 +142,7 @@ def _chosen(
     return kept, [f"{quantity(left_out, 'list')} made from earlier lists left out"] if left_out else []
 
 
-def _lists(db: Database, flagged: ProjectFlags, chosen: Sequence[PlantedCase]) -> _Lists:
+def _lists(db: Database, flagged: Items, chosen: Sequence[PlantedCase]) -> _Lists:
     """The generated lists as they were shown."""
     cases, items = flagged.ratings.cases, flagged.lists.items
     row = np.searchsorted(cases.ids, [case.case_id for case in chosen])
@@ -151,7 +151,7 @@ def _lists(db: Database, flagged: ProjectFlags, chosen: Sequence[PlantedCase]) -
     planted = []
     for case, start in zip(chosen, starts.tolist(), strict=True):
         # a generated list contains only the shown part of the original list
-        material = load_material(db, case.run_id, case.case_id, int(flagged.lists.items.rank.max()))
+        material = load_material(db, case.run_id, case.case_id, int(flagged.rank.max()))
         shown = material.slates[0].items
         ids = list(dict.fromkeys(item.item_id for item in shown))
         here = {item: start + at for at, item in enumerate(ids)}
@@ -167,16 +167,16 @@ def _lists(db: Database, flagged: ProjectFlags, chosen: Sequence[PlantedCase]) -
     return _Lists(row, cases.user[row], kinds, systems, np.array(planted, dtype=np.int64), free)
 
 
-def _rows(flagged: ProjectFlags, flagger: Flagger, lists: _Lists, options: InjectedOptions) -> Iterator[Row]:
+def _rows(flagged: Items, flagger: Question, lists: _Lists, options: InjectedOptions) -> Iterator[Row]:
     value = _values(flagged, flagger, lists)
-    issues = folded_issues(flagged)
+    issues = {folded(issue): place for place, issue in enumerate(flagged.lists.issues)}
     place_of = {kind: issues.get(folded(ISSUE_OF[kind])) for kind in FAULT_KINDS}
     right = np.zeros(value.size, dtype=np.bool_)
     for kind, place in place_of.items():
         if place is not None:
-            marked = flagged.items_with(flagger, place)[lists.planted]
+            marked = flagged.flagged(flagger, place)[lists.planted]
             right |= marked & np.array([own == kind for own in lists.kind])
-    any_issue = flagged.items_with(flagger, None)[lists.planted]
+    any_issue = flagged.flagged(flagger, None)[lists.planted]
     outcome = np.where(right, DETECTED, np.where(any_issue, OTHER_ISSUE, MISSED))
     met = tuple(kind for kind in FAULT_KINDS if kind in lists.kind)
     systems = sorted(set(lists.system)) if options.by_system and len(set(lists.system)) > 1 else []
@@ -188,7 +188,7 @@ def _rows(flagged: ProjectFlags, flagger: Flagger, lists: _Lists, options: Injec
             if not asked.any():
                 continue
             fault = kinds[0] if len(kinds) == 1 else ALL
-            head: Row = {"rater": flagger.rater.name, "fault": fault, "system": system}
+            head: Row = {"rater": flagger.rater, "fault": fault, "system": system}
             failed = np.isnan(value[asked])
             for name in _OUTCOMES:
                 hits = np.where(failed, np.nan, outcome[asked] == name)
@@ -203,9 +203,9 @@ def _rows(flagged: ProjectFlags, flagger: Flagger, lists: _Lists, options: Injec
             yield {**head, "outcome": FALSE_ALARM, **_share(hits, users, options), "failed": None}
 
 
-def _values(flagged: ProjectFlags, flagger: Flagger, lists: _Lists) -> FloatArray:
+def _values(flagged: Items, flagger: Question, lists: _Lists) -> FloatArray:
     """By generated list: 1 if the rater's verdict is valid, NaN if it failed, 0 if there is none."""
-    verdicts = flagged.ratings.verdicts[Question(flagger.rater.name, PLANTED, OVERALL)]
+    verdicts = flagged.ratings.verdicts[Question(flagger.rater, PLANTED, OVERALL)]
     value = np.zeros(flagged.ratings.cases.ids.size)
     value[verdicts.row] = np.where(np.isnan(verdicts.value), np.nan, 1.0)
     of_lists: FloatArray = value[lists.row]
@@ -213,8 +213,8 @@ def _values(flagged: ProjectFlags, flagger: Flagger, lists: _Lists) -> FloatArra
 
 
 def _alarms(
-    flagged: ProjectFlags,
-    flagger: Flagger,
+    flagged: Items,
+    flagger: Question,
     lists: _Lists,
     valid: BoolArray,
     kind: FaultKind,
@@ -222,8 +222,8 @@ def _alarms(
 ) -> tuple[FloatArray, IntArray]:
     """For each item of these lists that certainly lacks a fault, whether it is flagged for it, and its user."""
     items = flagged.lists.items
-    here = lists.free[kind] & flagged.shown_to(flagger) & np.isin(items.row, lists.row[valid])
-    marked = flagged.items_with(flagger, issue)[here] & (issue is not None)
+    here = lists.free[kind] & flagged.shown(flagger) & np.isin(items.row, lists.row[valid])
+    marked = flagged.flagged(flagger, issue)[here] & (issue is not None)
     return marked.astype(np.float64), flagged.ratings.cases.user[items.row[here]]
 
 

@@ -13,7 +13,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import origin_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
+from recjudge_tui.stats.agreement import position_consistency_estimate
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate

@@ -20,7 +20,7 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.plan_options import PlanOptions, check_options
-from recjudge_tui.stats.agreement.correlation import pearson
+from recjudge_tui.stats.agreement import pearson
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.experiments.power import (

@@ -12,8 +12,8 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes, sided
 from recjudge_tui.reports.common.scales import categories, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.change import mean_change
-from recjudge_tui.stats.agreement.registry import NO_ORDER
+from recjudge_tui.stats.agreement import mean_change
+from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined

@@ -18,7 +18,7 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.batch.lines import RequestLine
 from recjudge_tui.judges.http.endpoints import Endpoints, under
 from recjudge_tui.judges.http.failures import CallTarget, error_of, failure
-from recjudge_tui.judges.http.keys import Key, find_key, missing_header, missing_key
+from recjudge_tui.judges.http.keys import Key, find_keys, missing_header, missing_key
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.providers.openai import address_form, api_root, key_header
 from recjudge_tui.runs.control.limits import CallLimits
@@ -34,7 +34,7 @@ Result = dict[str, Any]
 
 class Servers(NamedTuple):
     """The servers and how to call them. `key_variable` and `header_env` (header, variable) are NAMES of variables, read
-    where they are used."""
+    where they are used. The user types all of this: nothing of it is taken from a file."""
 
     urls: tuple[str, ...]
     key_variable: str = ""
@@ -73,16 +73,17 @@ class _Secrets:
     def __init__(self, servers: Servers, urls: tuple[str, ...]) -> None:
         self._keys: list[Key] = []
         self.headers: dict[str, str] = {}
+        variables = [servers.key_variable] if servers.key_variable else []
+        variables += [variable for _, variable in servers.header_env]
+        found = find_keys(variables, urls, typed=True)
         if variable := servers.key_variable:
-            key = find_key(variable)
-            if key is None:
+            if variable not in found:
                 raise missing_key(variable, servers.urls[0])
-            self._add(key, key_header(key, urls))
+            self._add(found[variable], key_header(found[variable], urls))
         for name, variable in servers.header_env:
-            value = find_key(variable)
-            if value is None:
+            if variable not in found:
                 raise missing_header(name, variable)
-            self._add(value, value.header(name))
+            self._add(found[variable], found[variable].header(name))
 
     def _add(self, key: Key, headers: dict[str, str]) -> None:
         self._keys.append(key)

@@ -8,7 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError
+from recjudge_tui.judges.registry import check_trust
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row
 
@@ -21,8 +23,9 @@ def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
     `words` are another command that works on the run and may do more afterwards.
 
     Waits until the process has leased the run or the run has ended. Raises RunError with the process's last output
-    when it ended without leasing the run.
+    when it ended without leasing the run, UntrustedError as that process would: it has nobody to ask.
     """
+    check_trust(JudgeSpec.model_validate_json(run_row(db, run_id)["judge"]))
     log = db.path.with_name(f"{db.path.name}.runs.log")
     before, offset = _marks(db, run_id), log.stat().st_size if log.exists() else 0
     words = words or ("runs", "resume", str(run_id))

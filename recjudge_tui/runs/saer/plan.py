@@ -9,7 +9,7 @@ from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import check_trust, make_judge
 from recjudge_tui.runs.control.lease import refuse_when_active
 from recjudge_tui.runs.plan.plan import CaseCounter, Draft, Plan, RunRequest, draft_run, store_draft
 from recjudge_tui.runs.plan.series import AlreadyJudgedError, is_free_or_same, series_name
@@ -115,6 +115,7 @@ def plan_saer(
     dry = SaerPlan(None, stages[FIRST], stages[SECOND])
     if dry_run:
         return dry
+    check_trust(request.judge)
     if must_answer:
         check_judge(request.judge, request.settings[SECOND], dry.total)
     return _store(db, request, match, drafts)

@@ -1,14 +1,44 @@
-"""Consensus of several raters. Arrays are (raters, n), NaN where a rater gave no value.
+"""Joint values of several raters, by a rule. Arrays are (raters, n), NaN where a rater gave no value.
 
 `quorum` is how many must have rated an item; below it the item has no consensus (NaN).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, get_args
+
 import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
+from recjudge_tui.stats.combining.dawid_skene import dawid_skene
+
+Rule = Literal["strict", "conservative", "majority", "mean", "median", "dawid-skene"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+
+class Joint(NamedTuple):
+    """Values (n,), NaN where the rule gives none; the rule's confidence in each (n,) and its estimate of each rater's
+    accuracy (raters,), if it has them."""
+
+    values: FloatArray
+    confidence: FloatArray | None = None
+    accuracy: FloatArray | None = None
+
+
+def joint(
+    rule: Rule, ratings: npt.ArrayLike, quorum: int = 2, *, of_pairs: bool = False, between: bool = True
+) -> Joint:
+    """The joint values by a rule. `of_pairs`: the values are signed preferences between two systems, of which neither is
+    the first. `between`: values between the labels are allowed."""
+    table, enough = _table(ratings, quorum)
+    if rule == "dawid-skene":
+        fitted = dawid_skene(np.where(enough, table, np.nan), mirrored=of_pairs)
+        return Joint(fitted.values(), fitted.confidence(), fitted.accuracy())
+    if rule == "median":
+        return Joint(median(table, quorum, between=between, of_pairs=of_pairs))
+    return Joint(_SIMPLE[rule](table, quorum))
 
 
 def strict(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
@@ -37,10 +67,13 @@ def majority(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
     return out
 
 
-def median(ratings: npt.ArrayLike, quorum: int = 2, *, whole: bool = False) -> FloatArray:
+def median(
+    ratings: npt.ArrayLike, quorum: int = 2, *, between: bool = True, of_pairs: bool = False
+) -> FloatArray:
     """The median over the raters who rated the item; of an even number, the mean of the two in the middle.
 
-    With `whole`, a median that is no whole number (between two labels) is NaN.
+    Unless `between`, a mean that is no whole number, which lies between two labels, gives way to the harsher of the two; of
+    signed preferences to the one nearer to a tie.
     """
     table, enough = _table(ratings, quorum)
     ordered = np.sort(table, axis=0)
@@ -50,8 +83,9 @@ def median(ratings: npt.ArrayLike, quorum: int = 2, *, whole: bool = False) -> F
     # NaN sorts last; an item that all raters rated has its upper middle inside the table
     low, high = (ordered[np.minimum(at, max(0, table.shape[0] - 1)), columns] for at in middle)
     values: FloatArray = (low + high) / 2
-    if whole:
-        values = np.where(values == np.rint(values), values, np.nan)
+    if not between:
+        harsher = np.where(np.abs(low) <= np.abs(high), low, high) if of_pairs else low
+        values = np.where(values == np.rint(values), values, harsher)
     return np.where(enough, values, np.nan)
 
 
@@ -71,3 +105,8 @@ def _table(ratings: npt.ArrayLike, quorum: int) -> tuple[FloatArray, BoolArray]:
         raise ValueError("a quorum is at least one rater")
     enough: BoolArray = (~np.isnan(table)).sum(axis=0) >= quorum
     return table, enough
+
+
+_SIMPLE: Mapping[Rule, Callable[[FloatArray, int], FloatArray]] = {
+    "strict": strict, "conservative": conservative, "majority": majority, "mean": mean,
+}  # fmt: skip

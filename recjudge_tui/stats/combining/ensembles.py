@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.agreement.correlation import GROUPED
+from recjudge_tui.stats.agreement import GROUPED
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 
 MOST_RATERS = 15

@@ -25,7 +25,8 @@ class HeldOut(NamedTuple):
 
 
 class GroundTruth(NamedTuple):
-    """The ground truth of one list: the relevant items, and the value of every held-out item (1 if it has none)."""
+    """The ground truth of one list: the relevant items, and the gain of every held-out item: its value, 0 if that is
+    negative (as in trec_eval), 1 if it has none."""
 
     relevant: frozenset[str]
     gains: Mapping[str, float]
@@ -35,11 +36,11 @@ class GroundTruth(NamedTuple):
 NOTHING = GroundTruth(frozenset(), {}, False)
 
 
-def ground_truth(events: Iterable[HeldOut]) -> GroundTruth:
+def ground_truth(events: Iterable[HeldOut], relevant_from: float | None = None) -> GroundTruth:
     """Relevance and gains from held-out events of one user, oldest first.
 
-    An item is relevant if it has an event without a value, or with a value above 0 that is at least the user's
-    mean (in files of judgements 0 means "not relevant"). Of several values of one item the last is its gain.
+    An item is relevant if it has an event without a value, or with a value of at least `relevant_from`; None: above 0 and
+    at least the user's mean (in files of judgements 0 means "not relevant"). Of several values of an item the last counts.
     """
     gains: dict[str, float] = {}
     relevant: set[str] = set()
@@ -51,14 +52,21 @@ def ground_truth(events: Iterable[HeldOut]) -> GroundTruth:
             relevant.add(item)
             continue
         valued = True
-        gains[item] = value
-        # rounding may put the mean of equal values slightly above them
-        if value > 0 and (event.mean is None or value >= event.mean or math.isclose(value, event.mean)):
+        gains[item] = max(0.0, value)
+        if relevant_from is None:
+            # rounding may put the mean of equal values slightly above them
+            high = event.mean is None or value >= event.mean or math.isclose(value, event.mean)
+            is_relevant = value > 0 and high
+        else:
+            is_relevant = value >= relevant_from
+        if is_relevant:
             relevant.add(item)
     return GroundTruth(frozenset(relevant), gains, valued)
 
 
-def truths_of(held_out: Mapping[str, Iterable[HeldOut]]) -> dict[TruthKey, GroundTruth]:
+def truths_of(
+    held_out: Mapping[str, Iterable[HeldOut]], relevant_from: float | None = None
+) -> dict[TruthKey, GroundTruth]:
     """The truths of all lists; `truth_key` finds a list's. `held_out`: user -> events, oldest first.
 
     - A list with a context has the events that name it; where none does, those that name no context.
@@ -66,7 +74,7 @@ def truths_of(held_out: Mapping[str, Iterable[HeldOut]]) -> dict[TruthKey, Groun
     - Of these, an event that names a time counts for lists of that time, and for lists without one.
     """
     return {
-        (user, context, time): ground_truth(chosen)
+        (user, context, time): ground_truth(chosen, relevant_from)
         for user, events in held_out.items()
         for context, here in _by_context(list(events))
         for time, chosen in _by_time(here)

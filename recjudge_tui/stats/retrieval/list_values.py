@@ -37,7 +37,6 @@ class EvaluationArrays(NamedTuple):
     wanted: IntArray
     """How many items are relevant."""
     valued: BoolArray
-    lowest: FloatArray
     highest: FloatArray
     set_names: Sequence[frozenset[str]]
     """The different sets of categories; the first is empty."""
@@ -69,7 +68,6 @@ def evaluation_arrays(data: EvaluationData) -> EvaluationArrays:
         held=held_array,
         wanted=np.array([len(truth.relevant) for truth in truths], dtype=np.int64),
         valued=np.array([truth.valued for truth in truths], dtype=np.bool_),
-        lowest=np.array([min(truth.gains.values(), default=0.0) for truth in truths], dtype=np.float64),
         highest=np.array([max(truth.gains.values(), default=0.0) for truth in truths], dtype=np.float64),
         set_names=tuple(names),
         sets=sets,
@@ -162,18 +160,29 @@ def _auc(inputs: _MetricInputs) -> FloatArray:
     return rows.auc(lists.scores[kept], inputs.relevant[kept], lists.codes[kept], inputs.count)
 
 
+def _ndcg(inputs: _MetricInputs) -> FloatArray:
+    gain = inputs.data.data.gain
+    if gain == "exp":
+        return _ndcg_exp(inputs)
+    if gain == "linear":
+        return rows.ndcg(inputs.gains, inputs.ideal)
+    return rows.ndcg_binary(inputs.hits, inputs.wanted)
+
+
 def _ndcg_explicit(inputs: _MetricInputs) -> FloatArray:
     usable = picked(inputs.data.valued, inputs.lists.truths, False)
-    usable &= picked(inputs.data.lowest, inputs.lists.truths, 0.0) >= 0
     return np.where(usable, rows.ndcg(inputs.gains, inputs.ideal), np.nan)
 
 
 def _ndcg_exp(inputs: _MetricInputs) -> FloatArray:
-    low = picked(inputs.data.lowest, inputs.lists.truths, 0.0)
-    high = picked(inputs.data.highest, inputs.lists.truths, 0.0)
-    usable = (low >= 0) & (high <= MOST_EXPONENT)
+    usable = picked(inputs.data.highest, inputs.lists.truths, 0.0) <= MOST_EXPONENT
     gains, ideal = (np.where(usable[:, None], rates, 0.0) for rates in (inputs.gains, inputs.ideal))
     return np.where(usable, rows.ndcg(2.0**gains - 1, 2.0**ideal - 1), np.nan)
+
+
+def _err(inputs: _MetricInputs) -> FloatArray:
+    known = picked(inputs.data.highest, inputs.lists.truths, 0.0) > 0
+    return rows.err(inputs.gains, inputs.data.data.highest, known)
 
 
 def _urd(inputs: _MetricInputs) -> FloatArray:
@@ -190,13 +199,13 @@ def _novelty(inputs: _MetricInputs) -> FloatArray:
 
 
 def _popularity(inputs: _MetricInputs) -> FloatArray:
-    lists, kept = inputs.lists, inputs.within
+    lists, kept = inputs.lists, inputs.within & (inputs.data.events > 0)
     return rows.mean_of(picked(inputs.data.counts, lists.items[kept], 0.0), lists.codes[kept], inputs.count)
 
 
 _VALUES: Mapping[str, Callable[[_MetricInputs], FloatArray]] = {
     "auc": _auc,
-    "ndcg": lambda inputs: rows.ndcg_binary(inputs.hits, inputs.wanted),
+    "ndcg": _ndcg,
     "ndcg_exp": _ndcg_exp,
     "ndcg_explicit": _ndcg_explicit,
     "precision": lambda inputs: rows.precision(inputs.hits, inputs.wanted, inputs.k),
@@ -205,6 +214,10 @@ _VALUES: Mapping[str, Callable[[_MetricInputs], FloatArray]] = {
     "map_min": lambda inputs: rows.average_precision_min(inputs.hits, inputs.wanted, inputs.k),
     "mrr": lambda inputs: rows.reciprocal_rank(inputs.hits, inputs.wanted),
     "hit_rate": lambda inputs: rows.hit_rate(inputs.hits, inputs.wanted),
+    "err": _err,
+    "rprec": lambda inputs: rows.r_precision(
+        inputs.relevant, inputs.lists.places, inputs.lists.codes, inputs.wanted
+    ),
     "urd": _urd,
     "ild": lambda inputs: rows.ild(top(inputs.lists, inputs.sets, inputs.width, -1), inputs.data.set_names),
     "novelty": _novelty,

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.agreement.correlation import ranks_within
+from recjudge_tui.stats.agreement import ranks_within
 from recjudge_tui.stats.arrays import as_floats
 
 MOST_EXPONENT = 1000.0
@@ -98,6 +98,27 @@ def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], k: int) ->
         return None
     hits = _hits(ranked, relevant, k)
     return 1 / (hits.index(True) + 1) if any(hits) else 0.0
+
+
+def err(ranked: Sequence[str], gains: Mapping[str, float], highest: float, k: int) -> float | None:
+    """Expected reciprocal rank of the item at which a user stops, who is satisfied by an item of gain g with probability
+    (2^g - 1) / 2^highest, `highest` being the highest gain of all data. None if no gain is above 0.
+
+    Source: Chapelle et al. 2009, CIKM, equation 4 and 5 (gdeval.pl has the fixed highest gain 4).
+    """
+    if max(gains.values(), default=0.0) <= 0:
+        return None
+    value, going_on = 0.0, 1.0
+    for place, gain in enumerate(_gains(ranked, gains, k), start=1):
+        satisfied = 2.0 ** (gain - highest) - 2.0**-highest
+        value += going_on * satisfied / place
+        going_on *= 1 - satisfied
+    return value
+
+
+def r_precision(ranked: Sequence[str], relevant: Collection[str]) -> float | None:
+    """Precision in the first R of the whole list, with R held-out items (trec_eval's Rprec)."""
+    return precision(ranked, relevant, len(set(relevant))) if relevant else None
 
 
 def hit_rate(ranked: Sequence[str], relevant: Collection[str], k: int) -> float | None:

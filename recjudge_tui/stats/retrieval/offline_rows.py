@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.agreement.correlation import ranks_within
+from recjudge_tui.stats.agreement import ranks_within
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 
 _CHUNK = 2_000_000
@@ -56,6 +56,20 @@ def average_precision_min(hits: BoolArray, wanted: IntArray, k: int) -> FloatArr
 def reciprocal_rank(hits: BoolArray, wanted: IntArray) -> FloatArray:
     first = np.where(hits.any(axis=1), 1 / (np.argmax(hits, axis=1) + 1), 0.0)
     return _where_wanted(first, wanted)
+
+
+def err(gains: FloatArray, highest: float, known: BoolArray) -> FloatArray:
+    """Expected reciprocal rank from `gains` (lists, k); NaN for lists without a gain above 0 (`known` false)."""
+    satisfied = 2.0 ** (gains - highest) - 2.0**-highest
+    going_on = np.cumprod(1 - satisfied, axis=1)
+    going_on = np.concatenate([np.ones((gains.shape[0], 1)), going_on[:, :-1]], axis=1)
+    return np.where(known, (going_on * satisfied) @ (1 / np.arange(1, gains.shape[1] + 1)), np.nan)
+
+
+def r_precision(relevant: BoolArray, places: IntArray, codes: IntArray, wanted: IntArray) -> FloatArray:
+    """From flat `relevant`, with the place (from 0) and the list of each item."""
+    hits = np.bincount(codes[relevant & (places < wanted[codes])], minlength=wanted.size)
+    return ratio(hits.astype(np.float64), wanted.astype(np.float64))
 
 
 def hit_rate(hits: BoolArray, wanted: IntArray) -> FloatArray:

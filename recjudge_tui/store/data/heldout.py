@@ -7,24 +7,23 @@ from collections.abc import Iterable, Iterator
 from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.retrieval.held_out import HeldOut
-from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList, evaluation_data
+from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, Gain, RankedList, evaluation_data
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import held_out_type, shown_events
 from recjudge_tui.store.occasions import occasion_condition
 
 
-def load_evaluation_data(db: Database, project_id: int) -> EvaluationData:
-    """All inputs of a project's offline metrics except the lists."""
+def load_evaluation_data(
+    db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
+) -> EvaluationData:
+    """All inputs of a project's offline metrics except the lists; see `held_out.ground_truth` and `list_metrics.Gain`."""
 
     def read() -> EvaluationData:
-        return evaluation_data(
-            held_out(db, project_id),
-            item_categories(db, project_id),
-            training_counts(db, project_id),
-            item_titles(db, project_id),
-        )
+        categories, titles = item_categories(db, project_id), item_titles(db, project_id)
+        counts = training_counts(db, project_id)
+        return evaluation_data(held_out(db, project_id), categories, counts, titles, relevant_from, gain)
 
-    return db.kept((load_evaluation_data, project_id), read)
+    return db.kept((load_evaluation_data, project_id, relevant_from, gain), read)
 
 
 def lists_of(

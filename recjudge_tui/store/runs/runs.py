@@ -83,11 +83,11 @@ def run_row(db: Database, run_id: int) -> sqlite3.Row:
 
 
 def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
-    """Rows of v_runs, newest first. Takes seconds for millions of calls, which are counted."""
+    """Rows of v_runs with the `stored_judge` (JSON), newest first. Takes seconds for millions of calls."""
 
     def read() -> list[sqlite3.Row]:
         return db.rows(
-            """SELECT v.* FROM v_runs v JOIN runs ru ON ru.id = v.id
+            """SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id
                WHERE ?1 IS NULL OR ru.project_id = ?1 ORDER BY v.id DESC""",
             (project_id,),
         )
@@ -112,9 +112,12 @@ def has_runs(db: Database, project_id: int) -> bool:
 
 
 def run_summary(db: Database, run_id: int) -> sqlite3.Row:
-    """One row of v_runs. Raises NotFoundError."""
+    """One row of v_runs with the `stored_judge` (JSON). Raises NotFoundError."""
     run_row(db, run_id)
-    row = db.row("SELECT * FROM v_runs WHERE id = ?", (run_id,))
+    row = db.row(
+        "SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id WHERE v.id = ?",
+        (run_id,),
+    )
     assert row is not None
     return row
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,17 +18,10 @@ from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
 from recjudge_tui.store.verdicts.generations import judged_content
-from recjudge_tui.store.verdicts.ratings import CaseColumns, Rater
+from recjudge_tui.store.verdicts.ratings import CaseColumns, Question, Rater
 
 # deeper than any list
 _WHOLE = 1 << 40
-
-
-class Flagger(NamedTuple):
-    """A rater under a protocol that judges single lists."""
-
-    rater: Rater
-    protocol: str
 
 
 class ListItems(NamedTuple):
@@ -66,7 +59,7 @@ class FlaggedLists:
 
     items: ListItems
     issues: tuple[str, ...]
-    by_rater: dict[Flagger, RaterFlags]
+    of: dict[Question, RaterFlags]
 
 
 class _Flag(NamedTuple):
@@ -76,23 +69,23 @@ class _Flag(NamedTuple):
 
 
 def load_flags(
-    db: Database, project_id: int, cases: CaseColumns, flaggers: Collection[Flagger]
+    db: Database, project_id: int, cases: CaseColumns, raters: Mapping[Question, Rater]
 ) -> FlaggedLists:
-    """The flags of these raters on all lists that they judged, failed verdicts too.
+    """The flags of the rater of each question, under its protocol, on all lists that it judged, failed verdicts too.
 
     A judge was shown the top K of its run, an annotator that of their task; a label from elsewhere is about the whole
     list. With repeats, an item is flagged where any of the answers flags it.
     """
     asked: dict[str, dict[str, str]] = {}
-    for flagger in flaggers:
-        prompts = run_prompts(db, project_id, flagger.protocol)
-        asked[flagger.protocol] = {folded(i.name): i.name for prompt in prompts for i in prompt.issues}
+    for protocol in dict.fromkeys(question.protocol for question in raters):
+        prompts = run_prompts(db, project_id, protocol)
+        asked[protocol] = {folded(i.name): i.name for prompt in prompts for i in prompt.issues}
     names = {kind: name for by_kind in asked.values() for kind, name in by_kind.items()}
     depths, tasks, given = {}, {}, {}
-    for flagger in flaggers:
-        depths[flagger], tasks[flagger] = _depths(db, cases, flagger)
-        given[flagger] = _flags(db, cases, flagger)
-        for flag in given[flagger]:
+    for question, rater in raters.items():
+        depths[question], tasks[question] = _depths(db, cases, rater, question.protocol)
+        given[question] = _flags(db, cases, rater, question.protocol)
+        for flag in given[question]:
             names.setdefault(folded(flag.issue), " ".join(flag.issue.split()))
     items, places = _items(
         db,
@@ -102,17 +95,16 @@ def load_flags(
         {(flag.row, flag.item_id) for flags in given.values() for flag in flags},
     )
     kinds = {kind: at for at, kind in enumerate(names)}
-    by_rater = {}
-    for flagger, flags in given.items():
+    of = {}
+    for question, flags in given.items():
         coded = dict.fromkeys(
             (flag.row, places.get((flag.row, flag.item_id), -1), kinds[folded(flag.issue)]) for flag in flags
         )
         row, item, issue = np.array(list(coded), dtype=np.int64).reshape(-1, 3).T
-        prompted = flagger.rater.kind in RUN_RATERS and bool(asked[flagger.protocol])
-        by_rater[flagger] = RaterFlags(
-            depths[flagger], row, item, issue, bool(flags) or prompted or tasks[flagger]
-        )
-    return FlaggedLists(items, tuple(names.values()), by_rater)
+        prompted = raters[question].kind in RUN_RATERS and bool(asked[question.protocol])
+        is_asked = bool(flags) or prompted or tasks[question]
+        of[question] = RaterFlags(depths[question], row, item, issue, is_asked)
+    return FlaggedLists(items, tuple(names.values()), of)
 
 
 def folded(issue: str) -> str:
@@ -120,11 +112,11 @@ def folded(issue: str) -> str:
     return " ".join(issue.casefold().split())
 
 
-def _depths(db: Database, cases: CaseColumns, flagger: Flagger) -> tuple[IntArray, bool]:
+def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tuple[IntArray, bool]:
     """By case, how many items of its list the rater was shown; and whether a task asked for the judgement."""
     depth = np.zeros(cases.ids.size, dtype=np.int64)
     has_task = False
-    usual = protocol_facts(flagger.protocol).top_k
+    usual = protocol_facts(protocol).top_k
     for case_id, run_depth, task, task_depth in db.execute(
         """SELECT v.case_id, max(json_extract(ru.settings, '$.top_k')), max(t.id),
              max(json_extract(tr.settings, '$.top_k'))
@@ -133,7 +125,7 @@ def _depths(db: Database, cases: CaseColumns, flagger: Flagger) -> tuple[IntArra
              ON t.rater_id = v.rater_id AND t.case_id = v.case_id AND t.protocol = v.protocol
            LEFT JOIN runs tr ON tr.id = t.run_id
            WHERE v.rater_id = ? AND v.protocol = ? GROUP BY v.case_id""",
-        (flagger.rater.id, flagger.protocol),
+        (rater.id, protocol),
     ):
         has_task = has_task or task is not None
         row = _row(cases, case_id)
@@ -142,7 +134,7 @@ def _depths(db: Database, cases: CaseColumns, flagger: Flagger) -> tuple[IntArra
     return depth, has_task
 
 
-def _flags(db: Database, cases: CaseColumns, flagger: Flagger) -> list[_Flag]:
+def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[_Flag]:
     """Flags of answers belong to the calls of a verdict's run, those of people to the verdict."""
     rows = db.rows(
         """SELECT v.case_id, f.item_id, f.issue FROM verdicts v JOIN flags f ON f.verdict_id = v.id
@@ -151,7 +143,7 @@ def _flags(db: Database, cases: CaseColumns, flagger: Flagger) -> list[_Flag]:
            SELECT v.case_id, f.item_id, f.issue FROM verdicts v
              JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN flags f ON f.call_id = k.id
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0""",
-        (flagger.rater.id, flagger.protocol),
+        (rater.id, protocol),
     )
     flags = (_Flag(_row(cases, case_id), item, issue) for case_id, item, issue in rows)
     return [flag for flag in flags if flag.row >= 0]

@@ -170,22 +170,6 @@ def in_generation(lifetimes: Lifetimes, rows: IntArray, generation: int) -> Bool
     return stood
 
 
-def lists_of_generation(db: Database, project_id: int, generation: int) -> dict[str, tuple[int, ...]]:
-    """System -> the ids of its lists that were current after the import `generation`, in the order of their users."""
-    lifetimes = _lifetimes(db, project_id, LISTS)
-    rows = db.rows(
-        """SELECT s.system, s.id FROM slates s WHERE s.project_id = ?
-             AND EXISTS (SELECT 1 FROM slate_imports i WHERE i.slate_id = s.id) ORDER BY s.system, s.user_id, s.id""",
-        (project_id,),
-    )
-    by_system: dict[str, list[int]] = {}
-    stood = in_generation(lifetimes, np.array([row[1] for row in rows], dtype=np.int64), generation)
-    for (system, identity), here in zip(rows, stood.tolist(), strict=True):
-        if here:
-            by_system.setdefault(system, []).append(identity)
-    return {system: tuple(ids) for system, ids in by_system.items()}
-
-
 def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes:
     """By id of a list or text, including 0: its last lifetime."""
     last: int = db.value(

@@ -12,7 +12,7 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.common.usual_raters import INCLUDE_THEM
 from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
-from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 
 DEFAULT_LEVEL = "dataset"

@@ -16,7 +16,7 @@ from recjudge_tui.reports.figures.options import FigureOptions, Topic, project_t
 from recjudge_tui.reports.figures.paper.files import PICTURES, save_figure
 from recjudge_tui.reports.figures.registry import FIGURES
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, METHOD_NAMES
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.figures.render import plot_notes
 from recjudge_tui.tui.kit.choice_form import ChoiceField

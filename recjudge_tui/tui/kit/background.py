@@ -13,10 +13,13 @@ from textual.worker import Worker, get_current_worker
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
+from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.kit.spare_connections import SpareConnections
 
 Result = TypeVar("Result")
 ShowError = Callable[[RecjudgeError], object]
+# a longer question would not be shown whole
+_LONGEST_QUESTION = 600
 
 
 class Background:
@@ -42,7 +45,10 @@ class Background:
         show: Callable[[Result], object],
         failed: ShowError | None = None,
     ) -> None:
-        """Run `job` and hand its result to `show`, or a RecjudgeError to `failed` (None: the error dialog)."""
+        """Run `job` and hand its result to `show`, or a RecjudgeError to `failed` (None: the error dialog).
+
+        A job that would send secrets to a server that the user has not confirmed is started again once the user has.
+        """
         self._interrupt(name)
         worker = self._node.run_worker(
             lambda: self._work(name, job, show, failed or self._show_error),
@@ -79,7 +85,8 @@ class Background:
                 result = self._run(worker, name, db, job)
         except RecjudgeError as error:
             # a statement interrupted on purpose also ends here
-            deliver(failed, error)
+            again = partial(self.start, name, job, show, failed)
+            deliver(partial(self._ask_or_fail, again=again, failed=failed), error)
         except Exception as error:  # noqa: BLE001 - the top of a thread
             deliver(self._show_error, _own_fault(error))
         else:
@@ -88,6 +95,24 @@ class Background:
     def _deliver(self, name: str, worker: Worker[Any], show: Callable[[Any], object], found: object) -> None:
         if self._newest.get(name) is worker and not worker.is_cancelled:
             show(found)
+
+    def _ask_or_fail(self, error: RecjudgeError, again: Callable[[], None], failed: ShowError) -> None:
+        from recjudge_tui.judges.trust import UntrustedError, remember  # loads the HTTP client
+
+        if not isinstance(error, UntrustedError) or len(error.listed) > _LONGEST_QUESTION:
+            failed(error)
+            return
+        untrusted = error
+
+        def answered(sure: bool | None) -> None:
+            if sure:
+                remember(untrusted.sent)
+                again()
+            elif failed != self._show_error:
+                failed(untrusted)
+
+        text = f"You have not confirmed this before.\n\nSend {untrusted.listed}?"
+        self._node.app.push_screen(Confirm("Send your secrets?", text, "send them", "send nothing"), answered)
 
     def _run(self, worker: Worker[Any], name: str, db: Database, job: Callable[[Database], Result]) -> Result:
         with self._lock:

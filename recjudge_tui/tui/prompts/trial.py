@@ -197,18 +197,21 @@ class PromptTryScreen(BaseScreen):
             cancelled=self._asking,
         )
         self._say("asking", Content.styled(f"asking {one_line(spec.spec, 60)}   esc cancels", "dim"))
-        self.background.start("try", job, self._show_trial)
+        self.background.start("try", job, self._show_trial, self._trial_failed)
         self.refresh_bindings()
 
-    def _show_trial(self, trial: Trial | RecjudgeError) -> None:
+    def _trial_failed(self, error: RecjudgeError) -> None:
+        if self._asking is not None:
+            self._asking = None
+            self.refresh_bindings()
+            self._say("answer", Content.styled("no call was made", "dim"))
+            self.host.show_error(error)
+
+    def _show_trial(self, trial: Trial) -> None:
         if self._asking is None:
             return
         self._asking = None
         self.refresh_bindings()
-        if isinstance(trial, RecjudgeError):
-            self._say("answer", Content.styled("no call was made", "dim"))
-            self.host.show_error(trial)
-            return
         self.trial = trial
         self.query_one("#answer").border_title = Content("answer" if trial.parsed else "no answer")
         pane = self.query_one(TextPane)
@@ -268,8 +271,5 @@ def _why_not(shown: CasePreview) -> Content:
 
 def _try(
     db: Database, prompt_id: int, case_id: int, spec: JudgeSpec, order: Order, cancelled: threading.Event
-) -> Trial | RecjudgeError:
-    try:
-        return try_prompt(db, prompt_by_id(db, prompt_id), case_id, spec, order, cancelled=cancelled)
-    except RecjudgeError as error:
-        return error
+) -> Trial:
+    return try_prompt(db, prompt_by_id(db, prompt_id), case_id, spec, order, cancelled=cancelled)

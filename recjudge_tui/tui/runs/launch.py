@@ -340,15 +340,15 @@ class LaunchScreen(BaseScreen):
             start_run, project_id=self.project_id, request=request, progress=self._counter()
         )
         # in the group of the estimate, so that it replaces the estimate
-        self.background.start("estimate", job, self._show_started)
+        self.background.start("estimate", job, self._show_started, self._start_failed)
+
+    def _start_failed(self, error: RecjudgeError) -> None:
+        self._starting = False
+        self._complain(error)
 
     def _show_started(self, result: StartResult) -> None:
         self._starting = False
         run_id, error = result
-        if run_id is None:
-            if error is not None:
-                self._complain(error)
-            return
         self.host.check_runs()
         self.app.switch_screen(make_screen("monitor", run_id))
         if error is not None:

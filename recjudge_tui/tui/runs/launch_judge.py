@@ -128,13 +128,15 @@ class JudgeQuestion(Horizontal):
     def test(self, spec: JudgeSpec) -> None:
         """Ask the judge three small questions and say how it answered."""
         self._say(Content("testing with 3 calls"))
-        self._screen.background.start("test", partial(tested_judge, judge=spec), self._show_tested)
+        self._screen.background.start(
+            "test", partial(tested_judge, judge=spec), self._show_tested, self._test_failed
+        )
 
-    def _show_tested(self, result: Capabilities | RecjudgeError) -> None:
-        if isinstance(result, RecjudgeError):
-            self._say(Content.styled(f"{glyphs().failed} the test failed", "$error"))
-            self._screen.host.show_error(result)
-            return
+    def _test_failed(self, error: RecjudgeError) -> None:
+        self._say(Content.styled(f"{glyphs().failed} the test failed", "$error"))
+        self._screen.host.show_error(error)
+
+    def _show_tested(self, result: Capabilities) -> None:
         speed = "" if result.latency_s is None else f", {result.latency_s:.1f} s a call"
         schema = "" if result.schema_enforced else ", no schema enforced"
         failed = f", {len(result.problems)} failed" if result.problems else ""

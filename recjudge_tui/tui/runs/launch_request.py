@@ -51,10 +51,9 @@ class ExpectedRun(NamedTuple):
 
 
 class StartResult(NamedTuple):
-    """`run_id` is the run to watch, None if nothing was planned. With both a run and an error, the run was planned but
-    not started."""
+    """`run_id` is the run to watch. With an error, it was planned but not started."""
 
-    run_id: int | None
+    run_id: int
     error: RecjudgeError | None
 
 
@@ -62,12 +61,16 @@ def expected_run(
     db: Database, project_id: int, request: LaunchRequest, progress: Callable[[int], None]
 ) -> ExpectedRun | RecjudgeError:
     """The estimate of the run, without storing anything, or why it cannot be planned."""
+    notes: tuple[str, ...] = ()
+    if request.judge.api_key_env or request.judge.header_env:
+        notes = (f"asks {request.judge.where}",)
     try:
         place = _destination(request.judge)
         if request.saer:
             stages = _saer_request(db, project_id, request)
             saer = plan_saer(db, project_id, stages, rater=request.rater, dry_run=True, progress=progress)
-            return _both_stages(saer)._replace(place=place)
+            both = _both_stages(saer)
+            return both._replace(place=place, notes=(*notes, *both.notes))
         again = ""
         try:
             (plan,) = start.plan(db, [_run_request(project_id, request)], dry_run=True, progress=progress)
@@ -77,9 +80,8 @@ def expected_run(
             (plan,) = start.plan(db, [repeated], dry_run=True, progress=progress)
     except RecjudgeError as error:
         return error
-    notes: tuple[str, ...] = ()
     if again:
-        notes = (f"{again}. Starting it again replaces these verdicts.",)
+        notes = (*notes, f"{again}. Starting it again replaces these verdicts.")
     if request.settings.until:
         notes = (*notes, "This is the upper bound: the run stops as soon as the comparison is decided.")
     return ExpectedRun(plan.rater, plan.prompt, plan.estimate, notes, plan.first, place, again)
@@ -94,12 +96,14 @@ def judged_again(request: LaunchRequest) -> LaunchRequest:
 
 
 def _destination(judge: JudgeSpec) -> str:
-    """`localhost:9100`, `api.openai.com`; empty for a judge that asks no server."""
+    """`localhost:9100`, `gw.example with MY_KEY`; empty for a judge that asks no server."""
     from recjudge_tui.judges.local_servers import place_of
 
     if not takes_address(judge):
         return ""
-    return one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
+    servers = one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
+    named = ", ".join(filter(None, (judge.api_key_env, *(variable for _, variable in judge.header_env))))
+    return f"{servers} with {one_line(named, 300)}" if named else servers
 
 
 def _both_stages(plan: SaerPlan) -> ExpectedRun:
@@ -114,14 +118,11 @@ def _both_stages(plan: SaerPlan) -> ExpectedRun:
     return ExpectedRun(plan.first.rater, prompts, plan.total, tuple(notes), first)
 
 
-def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities | RecjudgeError:
+def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities:
     """Ask the judge three small questions and store what it supports; the stored result on images is kept."""
     from recjudge_tui.prompting.probe import probe
 
-    try:
-        capabilities = probe(judge, TEST_WITHIN_S, images=False)
-    except RecjudgeError as error:
-        return error
+    capabilities = probe(judge, TEST_WITHIN_S, images=False)
     known = judge_capabilities(db, judge)
     if known is not None:
         capabilities = capabilities.model_copy(update={"images": known.images})
@@ -150,6 +151,8 @@ def start_run(
             assert run_id is not None
             start.detach(db, run_id)
     except RecjudgeError as error:
+        if run_id is None:
+            raise
         return StartResult(run_id, error)
     return StartResult(run_id, None)
 

@@ -67,7 +67,7 @@ class MonitorScreen(BaseScreen):
     MonitorScreen .pane { border: round $primary; border-title-color: $accent; padding: 0 1; height: auto; }
     MonitorScreen #setup { width: 1fr; }
     MonitorScreen #estimate { width: 1fr; }
-    MonitorScreen #run-facts { height: 5; }
+    MonitorScreen #run-facts { height: auto; min-height: 5; max-height: 12; }
     MonitorScreen #run-facts Static { text-wrap: nowrap; text-overflow: ellipsis; }
     MonitorScreen #progress Static { text-wrap: nowrap; text-overflow: ellipsis; height: auto; min-height: 3; }
     MonitorScreen #latest { height: 1fr; min-height: 4; padding: 0; }

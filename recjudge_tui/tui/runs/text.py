@@ -105,6 +105,8 @@ def setup_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     if watch.rater != watch.judge.spec:
         judge.append(f"as {one_line(watch.rater, 40)}")
     judge += [one_line(url, 60) for url in watch.judge.base_urls]
+    keys = [watch.judge.api_key_env] if watch.judge.api_key_env else []
+    keys += [f"{variable} as {name}" for name, variable in watch.judge.header_env]
     lists = [one_line(", ".join(settings.systems) or "all systems", 60)]
     if settings.protocol not in with_unit("explanation"):
         lists.insert(0, f"top {settings.top_k}")
@@ -120,6 +122,7 @@ def setup_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
         lists.append("profile written first")
     return [
         ("judge", dot.join(judge)),
+        *(("" if at else "sends", one_line(key, 60)) for at, key in enumerate(keys)),
         ("prompt", one_line(watch.prompt, 60)),
         ("cases", dot.join([cases_chosen(settings), *lists])),
     ]

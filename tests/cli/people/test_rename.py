@@ -19,14 +19,14 @@ def path(project_db: Path) -> Path:
 
 
 def test_a_rater_keeps_its_verdicts_and_what_is_made_from_it(path: Path) -> None:
-    assert ran("rater", "consensus", "people", "--rule", "conservative", "anna", "bert", "--db", path)[0] == 0
+    assert ran("rater", "combine", "people", "--rule", "conservative", "anna", "bert", "--db", path)[0] == 0
     code, _, err = ran("rater", "rename", "anna", " Anna, 1st ", "--db", path)
     assert (code, "rater “anna” is now called “Anna, 1st”" in err) == (0, True)
     rows = json.loads(ran("rater", "list", "--db", path, "--format", "json")[1])["rows"]
     raters = {row["name"]: row for row in rows}
     assert raters["Anna, 1st"]["verdicts"] == raters["bert"]["verdicts"]
     assert raters["people"]["recipe"] == "conservative of Anna, 1st, bert"
-    again = ran("rater", "consensus", "people", "--rule", "conservative", "Anna, 1st", "bert", "--db", path)
+    again = ran("rater", "combine", "people", "--rule", "conservative", "Anna, 1st", "bert", "--db", path)
     assert again[0] == 0
 
 

@@ -1,4 +1,4 @@
-"""`recjudge agreement`, `rater ensemble` and `cost` as a script calls them."""
+"""`recjudge agreement`, `rater combine` and `cost` as a script calls them."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ def test_as_published_a_missing_truth_is_3_and_a_failed_verdict_0(project_db: Pa
 
 def test_an_ensemble_is_made_and_compared(db: str) -> None:
     made = CliRunner().invoke(
-        rater, ["ensemble", "two", "--rule", "mean", "anna", "ben", "-p", "films", "--db", db]
+        rater, ["combine", "two", "--rule", "mean", "anna", "ben", "-p", "films", "--db", db]
     )
     assert made.exit_code == 0
     assert made.stdout == ""
-    assert "ensemble “two” created: 12 verdicts by rule mean from anna, ben" in made.stderr
+    assert "consensus “two” created: 12 verdicts by rule mean from anna, ben" in made.stderr
     found = table(agreement, db, "--truth", "user", "--raters", "two", "--stat", "pearson")
     assert [(row["rater_a"], row["n"]) for row in found["rows"]] == [("two", 12)]
 
@@ -126,7 +126,7 @@ def test_cost(db: str) -> None:
         run(cost, db, "--human-price", "-1")
 
 
-@pytest.mark.parametrize("command", [cost, rater.commands["ensemble"]], ids=lambda c: str(c.name))
+@pytest.mark.parametrize("command", [cost, rater.commands["combine"]], ids=lambda c: str(c.name))
 def test_help_has_an_example(command: click.Command) -> None:
     result = CliRunner().invoke(command, ["--help"])
     assert "Example:" in result.stdout

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.raters.consensus import make_consensus
-from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.figures.loading import figure_data, figure_marks
 from recjudge_tui.reports.figures.options import FigureOptions, Topic
 from recjudge_tui.reports.figures.registry import FIGURES
@@ -108,9 +107,9 @@ def projects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     for at, names in enumerate((SYSTEMS, OTHERWISE)):
         path = folder / f"{at}.db"
         made = stored(path, project, dict(zip(SYSTEMS, names, strict=True)), seed=at, older=at == 1)
-        make_consensus(made.db, made.id, "gold", "strict", PEOPLE[:2])
-        make_consensus(made.db, made.id, "gold-pairs", "conservative", PEOPLE[:2])
-        make_ensemble(made.db, made.id, "jury", "dawid-skene", JUDGES)
+        combine(made.db, made.id, "gold", "strict", PEOPLE[:2])
+        combine(made.db, made.id, "gold-pairs", "conservative", PEOPLE[:2])
+        combine(made.db, made.id, "jury", "dawid-skene", JUDGES)
         paths.append(path)
     return tuple(paths)
 

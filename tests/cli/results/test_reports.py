@@ -20,7 +20,6 @@ from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.cli.results.cost import cost
-from recjudge_tui.cli.results.flags import flags
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.cli.results.metrics import metrics
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -30,7 +29,6 @@ COMMANDS: tuple[click.Command, ...] = (
     agreement,
     cost,
     biases,
-    flags,
     leaderboard,
     metrics,
     rater,
@@ -110,7 +108,7 @@ def test_to_a_file(db: str, tmp_path: Path) -> None:
 
 def test_rater_consensus_list_and_delete(db: str) -> None:
     place = ("-p", "films", "--db", db)
-    result = CliRunner().invoke(rater, ["consensus", "gold", "--rule", "strict", "anna", "ben", *place])
+    result = CliRunner().invoke(rater, ["combine", "gold", "--rule", "strict", "anna", "ben", *place])
     assert result.exit_code == 0
     assert result.stdout == ""
     assert "created: 6 verdicts by rule strict" in result.stderr

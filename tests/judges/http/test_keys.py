@@ -7,14 +7,18 @@ import pytest
 
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http import keys
-from recjudge_tui.judges.http.keys import Key, find_key
+from recjudge_tui.judges.http.keys import Key, find_keys
+
+
+def find_key() -> Key | None:
+    return find_keys(("MY_KEY",), ("http://127.0.0.1:1",)).get("MY_KEY")
 
 
 def test_a_key_is_found_in_the_environment_without_the_white_space_around_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MY_KEY", " planted-key-123\n")
-    key = find_key("MY_KEY")
+    key = find_key()
     assert key is not None
     assert key.bearer() == {"Authorization": "Bearer planted-key-123"}
 
@@ -22,7 +26,7 @@ def test_a_key_is_found_in_the_environment_without_the_white_space_around_it(
 @pytest.mark.parametrize("value", ["", "  "])
 def test_an_empty_variable_is_no_key(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("MY_KEY", value)
-    assert find_key("MY_KEY") is None
+    assert find_key() is None
 
 
 @pytest.mark.parametrize("value", ["planted key 123", "planted\nkey", "planted-kéy-123"])
@@ -31,7 +35,7 @@ def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(
 ) -> None:
     monkeypatch.setenv("MY_KEY", value)
     with pytest.raises(JudgeError) as caught:
-        find_key("MY_KEY")
+        find_key()
     assert "MY_KEY" in str(caught.value)
     assert "planted" not in str(caught.value) + repr(caught.value)
 
@@ -69,11 +73,11 @@ def _plant_keyring(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> 
 
 def test_the_keyring_is_asked_when_the_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     _plant_keyring(monkeypatch, "kept")
-    key = find_key("MY_KEY")
+    key = find_key()
     assert key is not None
     assert key.bearer() == {"Authorization": "Bearer kept/recjudge/MY_KEY"}
 
 
 def test_a_session_without_a_keyring_service_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     _plant_keyring(monkeypatch, _KeyringError("no backend"))
-    assert find_key("MY_KEY") is None
+    assert find_key() is None

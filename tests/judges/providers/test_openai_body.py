@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from recjudge_tui.domain.calls import Message, Request, Sampling
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.judges.providers.openai import OpenAIJudge
 
 SCHEMA = {"type": "object", "properties": {"category": {"type": "string", "enum": ["é", "b"]}}}
@@ -15,7 +16,7 @@ def request(user: str, system: str = f"System. {HARD}", **more: object) -> Reque
 
 
 def judge() -> OpenAIJudge:
-    return OpenAIJudge("openai:m", 'the "model"', ("http://127.0.0.1:1/v1",))
+    return OpenAIJudge(JudgeSpec(spec='openai:the "model"'), ("http://127.0.0.1:1/v1",))
 
 
 def test_a_body_does_not_depend_on_earlier_bodies() -> None:

@@ -10,12 +10,11 @@ import pytest
 
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.raters.consensus import make_consensus
-from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.stats.agreement.coefficients import qwk
-from recjudge_tui.stats.agreement.correlation import pearson
+from recjudge_tui.stats.agreement import qwk
+from recjudge_tui.stats.agreement import pearson
 from tests.support.verdicts import (
     Project,
     give,
@@ -118,7 +117,7 @@ def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_case
     """A third person who clicks at random on a few cases changes nothing, nor do cases that the judge never saw."""
     cases = two_people(project)
     give(project, "random", dict(zip(cases[:4], (0.0, 2.0, 2.0, 0.0), strict=True)))
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     judge_lists(project, "llm", dict(zip(cases[:6], BEN[:6], strict=True)))
     table = agreement_table(
         project.db, project.id, AgreementOptions(raters=("llm",), truth="gold", stats=("qwk",))
@@ -132,7 +131,7 @@ def test_cases_without_a_consensus_are_counted_beside_the_ceiling(project: Proje
     """A majority of two is where they agree, so their own agreement there is 1 whatever they did elsewhere."""
     cases = two_people(project)
     differ = sum(a != b for a, b in zip(ANNA, BEN, strict=True))
-    make_consensus(project.db, project.id, "gold", "majority", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "majority", ["anna", "ben"])
     judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
     options = AgreementOptions(raters=("llm",), truth="gold", stats=("percent",))
     row = only(agreement_table(project.db, project.id, options), rater_a="llm")
@@ -151,7 +150,7 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     cases = two_people(project)
     cleo = [2.0, 1.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0]
     give(project, "cleo", dict(zip(cases, cleo, strict=True)))
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
     judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
     options = AgreementOptions(raters=("llm",), truth="gold", stats=("percent", "qwk"))
     row = only(agreement_table(project.db, project.id, options), stat="percent")
@@ -297,7 +296,7 @@ def test_by_system(project: Project) -> None:
 
 def test_a_consensus_is_a_reference(project: Project) -> None:
     cases = two_people(project)
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     judge_lists(project, "llm", dict(zip(cases, ANNA, strict=True)))
     table = agreement_table(project.db, project.id, AgreementOptions(truth="gold"))
     assert {row["rater_a"] for row in table.rows} == {"llm", "anna", "ben"}
@@ -472,7 +471,7 @@ def test_a_metric_of_pairs_answers_with_their_labels(project: Project) -> None:
 def test_an_ensemble_of_metrics_is_a_metric(project: Project) -> None:
     cases = scored(project)
     give(project, "bleu", dict.fromkeys(cases[:8], 0.5), protocol_name="explanation", kind="metric")
-    make_ensemble(project.db, project.id, "both", "mean", ["rouge_l", "bleu"], quorum=1)
+    combine(project.db, project.id, "both", "mean", ["rouge_l", "bleu"], quorum=1)
     options = AgreementOptions(raters=("both",), truth="user", stats=("pearson",))
     table = agreement_table(project.db, project.id, options)
     assert [row["aspect"] for row in table.rows] == ["accuracy", "satisfaction"]

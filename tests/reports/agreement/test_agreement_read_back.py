@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from recjudge_tui.raters.consensus import make_consensus
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
@@ -66,7 +66,7 @@ def rows(project: Project) -> list[tuple[Drawn, str, dict[str, Row]]]:
         )
         if np.isnan(_reference(labels, rule)).all():
             continue
-        make_consensus(project.db, project.id, f"gold{draw}", rule, names)  # type: ignore[arg-type]
+        combine(project.db, project.id, f"gold{draw}", rule, names)  # type: ignore[arg-type]
         options = AgreementOptions(
             "pointwise", raters=(f"llm{draw}",), truth=f"gold{draw}",
             stats=("percent", "kappa", "qwk", "ac2", "bias"), resamples=100,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.ensembles import ensembles_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.stats.agreement.correlation import group_mean
+from recjudge_tui.stats.agreement import group_mean
 from tests.support.verdicts import Project, give, new_project, text_case
 
 JUDGES = ("one", "two", "six")
@@ -35,7 +35,7 @@ def project(project_db: Path) -> Project:
                 kind="judge" if kind == "judge" else "ground_truth",
             )  # fmt: skip
     give(project, "rouge_l", dict.fromkeys(cases, 0.5), protocol_name="explanation", kind="metric")
-    make_ensemble(project.db, project.id, "mean", "mean", ["one", "two"], quorum=1)
+    combine(project.db, project.id, "mean", "mean", ["one", "two"], quorum=1)
     return project
 
 

@@ -12,9 +12,8 @@ from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import render
-from recjudge_tui.stats.agreement import weighted_cells
-from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS, Statistic
-from recjudge_tui.stats.agreement.weighted_cells import Cells
+from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic
+from recjudge_tui.stats.agreement import FUNCTIONS, Cells
 from recjudge_tui.stats.arrays import FloatArray
 from tests.support.verdicts import give, list_case, new_project
 
@@ -29,7 +28,7 @@ def within_one(weights: FloatArray, cells: Cells) -> FloatArray:
 def test_a_registered_statistic_is_computed_offered_and_labelled(
     project_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weighted_cells, "within_one", within_one, raising=False)
+    monkeypatch.setitem(FUNCTIONS, "within_one", within_one)
     monkeypatch.setitem(STATISTICS, "within_one", Statistic("At most one label apart", "no cases", SHARE))
     project = new_project(project_db)
     cases = [list_case(project, f"u{i}") for i in range(4)]

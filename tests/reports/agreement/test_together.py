@@ -9,8 +9,8 @@ import pytest
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.together import USUAL, together_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
-from recjudge_tui.stats.agreement.registry import MANY_RATERS
+from recjudge_tui.stats.agreement import many_raters_estimates
+from recjudge_tui.stats.registry import MANY_RATERS
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 
 GIVEN = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from recjudge_tui.reports.common.orientation import both_sides, labels_seen, orientation_notes, side_of_names
-from recjudge_tui.stats.agreement.coefficients import qwk
-from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.agreement import qwk
+from recjudge_tui.stats.agreement import agreement_estimates
+from recjudge_tui.stats.registry import STATISTICS
 
 LABELS = [-1.0, 0.0, 1.0]
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate, User
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.raters.consensus import make_consensus
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.table import render
 from recjudge_tui.reports.projects.judges import judges_table
 from recjudge_tui.reports.projects.overview import (
@@ -74,7 +74,7 @@ def test_raters_and_what_they_are_made_of(project: Project) -> None:
     give(project, "anna", {case: 2.0})
     give(project, "ben", {case: None})
     give(project, "cleo", {case: 1.0})
-    make_consensus(project.db, project.id, "gold", "strict", ["cleo", "anna"])
+    combine(project.db, project.id, "gold", "strict", ["cleo", "anna"])
     judge_lists(project, "rules", {case: 2.0}, kind="rules")
     table = raters_table(project.db, project.id)
     rows = {row["name"]: row for row in table.rows}

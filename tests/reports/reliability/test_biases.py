@@ -13,7 +13,7 @@ from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.leaderboard.metrics import metrics_table
-from recjudge_tui.reports.reliability.biases import BEYOND, RATING, Slope, biases_table
+from recjudge_tui.reports.biases import BEYOND, RATING, Slope, biases_table
 from recjudge_tui.stats.retrieval.list_metrics import REDUNDANCY
 from recjudge_tui.store.verdicts.ratings import Question
 from tests.support.runs import load
@@ -87,11 +87,12 @@ def uniformity(genres: list[str]) -> float:
 
 def test_the_slope_is_that_of_least_squares_with_an_intercept_for_every_user(project: Project) -> None:
     shown = lists_of_kinds(project)
-    values = dict(
-        project.db.rows(
+    values: dict[int, float] = {
+        row[0]: row[1]
+        for row in project.db.rows(
             "SELECT v.case_id, v.value FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = 'judge'"
         )
-    )
+    }
     keys = list(shown)
     y = np.array([values[list_case(project, *key)] for key in keys])
     user = np.array([USERS.index(key[0]) for key in keys])

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.raters.consensus import make_consensus
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
@@ -51,7 +51,7 @@ def project(project_db: Path) -> Project:
     anna, ben = _labels(cases, said)
     give(project, "anna", anna, protocol_name="pairwise")
     give(project, "ben", ben, protocol_name="pairwise")
-    make_consensus(project.db, project.id, "people", "conservative", ["anna", "ben"])
+    combine(project.db, project.id, "people", "conservative", ["anna", "ben"])
     return project
 
 
@@ -141,7 +141,7 @@ def judged(project: Project) -> Project:
     give(project, "anna", dict(zip(cases, values, strict=True)))
     give(project, "ben", dict(zip(cases, [*values[:50], *([1.0] * 10)], strict=True)))
     judge_lists(project, "llm", dict(zip(cases, values, strict=True)))
-    make_consensus(project.db, project.id, "people-lists", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "people-lists", "strict", ["anna", "ben"])
     return project
 
 
@@ -234,7 +234,7 @@ def test_who_takes_part_must_be_clear(judged: Project) -> None:
     table = benchmark_table(judged.db, judged.id, ("llm",))
     assert table.settings["annotators"] == ["anna", "ben"]
     assert "other" not in {row["rater"] for row in table.rows}
-    make_consensus(judged.db, judged.id, "majority", "majority", ["anna", "ben"])
+    combine(judged.db, judged.id, "majority", "majority", ["anna", "ben"])
     with pytest.raises(UsageError, match="several raters could be the consensus"):
         benchmark_table(judged.db, judged.id, ("llm",))
     with pytest.raises(NotFoundError):
@@ -251,5 +251,5 @@ def test_without_a_consensus_people_stand_beside_the_judge(project_db: Path) -> 
         benchmark_table(project.db, project.id)
     give(project, "anna", {case: 1.0})
     table = benchmark_table(project.db, project.id)
-    assert table.notes[0] == "no consensus of pointwise labels: “recjudge rater consensus” creates one"
+    assert table.notes[0] == "no consensus of pointwise labels: “recjudge rater combine” creates one"
     assert {row["part"] for row in table.rows} == {"strictness", "shares"}

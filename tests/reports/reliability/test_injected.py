@@ -14,12 +14,11 @@ from recjudge_tui.domain.material import SlateView
 from recjudge_tui.domain.planted import FAULT_KINDS
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.judges.rules.faults import ISSUE_OF
+from recjudge_tui.project import Project
 from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.flags.kinds import kinds_table
-from recjudge_tui.reports.flags.project_flags import FlagOptions
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.declare import make
 from recjudge_tui.reports.reliability.injected import NOTHING, InjectedOptions, injected_table
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.cases.planted import PlantedFault
@@ -113,9 +112,9 @@ def test_made_lists_stay_out_of_everything_about_the_real_data(db: Database, tmp
 
     def reports() -> list[Any]:
         tables = (
-            leaderboard_table(db, project, LeaderboardOptions("pointwise")),
+            make(Project.numbered(db, project), "leaderboard", protocol="pointwise"),
             agreement_table(db, project),
-            kinds_table(db, project, FlagOptions()),
+            make(Project.numbered(db, project), "flags"),
         )
         (overview,) = project_overview(db)
         marked = [len(filtered_ids(db, project, parse_filter(text))) for text in ("flag:any", "why:flag")]

@@ -342,8 +342,8 @@ def test_the_key_is_sent_and_stays_out_of_the_database(
 ) -> None:
     make_project(db, users=2)
     with start("batch_api", "--api-key", KEY) as server:
-        run = planned(db, judge(provider, server.url))
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", "sk-wrong-key-987654321")
+        run = planned(db, judge(provider, server.url))
         with pytest.raises(JudgeError) as refused:
             submit(db, run)
         assert "sk-wrong" not in str(refused.value)

@@ -1,6 +1,8 @@
-"""Dawid and Skene's model on votes that were made by known confusion matrices."""
+"""Dawid and Skene's model on votes that were made by known confusion matrices, and against a plain loop."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from recjudge_tui.stats.combining.consensus import majority
-from recjudge_tui.stats.combining.dawid_skene import dawid_skene
+from recjudge_tui.stats.combining.dawid_skene import SMOOTHING, dawid_skene
 
 Floats = npt.NDArray[np.float64]
 NAN = np.nan
@@ -42,12 +44,67 @@ def simulated(
     return truth, votes
 
 
+def plain_em(votes: Floats, labels: list[float], steps: int) -> tuple[list[list[float]], float]:
+    """Dawid and Skene by hand, item by item, from the shares of votes: posteriors, and the penalised log-likelihood."""
+    ballots = [{r: float(v) for r, v in enumerate(item) if not math.isnan(v)} for item in votes.T]
+    belief = [{k: sum(v == k for v in b.values()) / len(b) for k in labels} for b in ballots]
+    raters = range(votes.shape[0])
+    height = -math.inf
+    for _ in range(steps):
+        prior = {k: SMOOTHING + sum(b[k] for b in belief) for k in labels}
+        prior = {k: prior[k] / sum(prior.values()) for k in labels}
+        says = {}
+        for r in raters:
+            for k in labels:
+                counts = dict.fromkeys(labels, SMOOTHING)
+                for ballot, b in zip(ballots, belief, strict=True):
+                    if r in ballot:
+                        counts[ballot[r]] += b[k]
+                for m in labels:
+                    says[r, k, m] = counts[m] / sum(counts.values())
+        height = SMOOTHING * (sum(map(math.log, prior.values())) + sum(map(math.log, says.values())))
+        for at, ballot in enumerate(ballots):
+            joint = {k: prior[k] * math.prod(says[r, k, v] for r, v in ballot.items()) for k in labels}
+            height += math.log(sum(joint.values()))
+            belief[at] = {k: joint[k] / sum(joint.values()) for k in labels}
+    return [[b[k] for k in labels] for b in belief], height
+
+
+@pytest.mark.parametrize("labels", [2, 5])
+@pytest.mark.parametrize("missing", [0.0, 0.6])
+def test_a_plain_loop_agrees(labels: int, missing: float) -> None:
+    """Crowds of seven with two and five classes, most labels missing: the same posteriors, and accuracy to .5 points."""
+    truth, votes = simulated(confusions(labels, [0.9, 0.85, 0.8, 0.7, 0.65, 0.6, 0.5]), 250, labels, missing)
+    rated = ~np.isnan(votes).all(axis=0)
+    truth, votes = truth[rated], votes[:, rated]
+    fitted = dawid_skene(votes)
+    posterior, height = plain_em(votes, [float(k) for k in range(labels)], len(fitted.objective))
+    assert fitted.objective[-1] == pytest.approx(height, abs=1e-6)
+    np.testing.assert_allclose(fitted.posterior, posterior, atol=1e-9)
+    told = np.argmax(posterior, axis=1) == truth
+    assert (fitted.values() == truth).mean() == pytest.approx(told.mean(), abs=0.005)
+
+
+def test_exchanging_the_two_systems_of_some_pairs_turns_their_answers_and_nothing_else() -> None:
+    for seed in range(5):
+        _, votes = simulated(confusions(3, [0.9, 0.7, 0.65, 0.6]), 120, seed, missing=0.2)
+        votes -= 1
+        turn = np.random.default_rng(seed + 100).choice([1.0, -1.0], votes.shape[1])
+        fitted, renamed = (dawid_skene(part, mirrored=True) for part in (votes, votes * turn))
+        np.testing.assert_array_equal(renamed.values(), fitted.values() * turn)
+        np.testing.assert_allclose(renamed.accuracy(), fitted.accuracy(), atol=1e-6)
+
+
+def test_labels_that_occur_on_one_side_alone_have_their_mirror() -> None:
+    votes = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(dawid_skene(votes, mirrored=True).labels, [-1, 0, 1])
+
+
 @pytest.mark.parametrize("labels", [2, 3, 4, 5])
 def test_planted_confusion_matrices_are_recovered(labels: int) -> None:
     planted = confusions(labels, [0.95, 0.8, 0.7, 0.6, 0.55])
     _, votes = simulated(planted, 6000, seed=labels, missing=0.2)
     found = dawid_skene(votes)
-    assert found.converged
     assert np.abs(found.confusion - planted).max() < 0.1
     assert np.abs(found.confusion - planted).mean() < 0.02
     expected = np.arange(labels, 0, -1) / (labels * (labels + 1) / 2)
@@ -134,10 +191,6 @@ def test_nobody_rated() -> None:
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="raters, items"):
         dawid_skene(np.zeros(3))
-    with pytest.raises(ValueError, match="smoothing"):
-        dawid_skene(np.zeros((2, 2)), smoothing=0)
-    with pytest.raises(ValueError, match="not in the label set"):
-        dawid_skene([[3.0]], labels=[0, 1])
     with pytest.raises(ValueError, match="scores, not labels"):
         dawid_skene([np.arange(30) / 30])
 

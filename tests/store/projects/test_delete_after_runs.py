@@ -43,8 +43,8 @@ robustness ablation --sample 4
 robustness position --sample 4
 """.strip().splitlines()
 OTHERS = """
-rater consensus people --rule strict anna ben
-rater ensemble jury --rule mean none one
+rater combine people --rule strict anna ben
+rater combine jury --rule mean none one
 rater metric bleu-1 ndcg
 annotate plan --protocol pairwise --annotators ana,bob --sample 3
 outcome add --systems als,pop --impressions 5000,5000 --clicks 30,26

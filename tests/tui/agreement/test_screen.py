@@ -11,13 +11,13 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
 
-from recjudge_tui.raters.consensus import make_consensus
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.words import METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
-from recjudge_tui.stats.agreement import weighted_cells
-from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS, Statistic, label_of
+from recjudge_tui.stats.agreement import FUNCTIONS
+from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
 from recjudge_tui.store.verdicts.triage_log import record
@@ -215,7 +215,7 @@ async def test_m_chooses_question_and_statistic(rated: Path) -> None:
 
 
 async def test_a_registered_statistic_is_in_the_list(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weighted_cells, "match_rate", weighted_cells.percent, raising=False)
+    monkeypatch.setitem(FUNCTIONS, "match_rate", FUNCTIONS["percent"])
     monkeypatch.setitem(STATISTICS, "match_rate", Statistic("Match rate", "no cases", SHARE))
     async with running(rated) as pilot:
         screen = await open_screen(pilot)
@@ -347,7 +347,7 @@ async def test_a_note_says_that_a_consensus_is_assumed_to_be_right(
     rated: Path, size: tuple[int, int]
 ) -> None:
     with connect(rated) as db:
-        make_consensus(db, 1, "crowd", "conservative", ["anna", "bert"])
+        combine(db, 1, "crowd", "conservative", ["anna", "bert"])
     async with running(rated, size=size) as pilot:
         await open_screen(pilot)
         about = "crowd is made from other raters: it counts as right"

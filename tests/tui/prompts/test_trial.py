@@ -61,6 +61,9 @@ async def test_a_prompt_is_tried_on_the_case_shown(
             assert f"case {case:07d}" in shown(pilot)
             trial.query_one("#try-header_env", Input).value = "x-gateway=GATEWAY_KEY"
             await press(pilot, "f5")
+            assert "Send GATEWAY_KEY to" in shown(pilot)
+            assert stub.heads == []
+            await press(pilot, "y")
             assert "x-gateway: planted-value" in stub.heads[-1]
             assert "planted-value" not in shown(pilot)
             assert trial.trial is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Column
-from recjudge_tui.stats.agreement.registry import label_of
+from recjudge_tui.stats.registry import label_of
 
 UNDEFINED = "–"
 _LONGEST = 160
@@ -39,8 +39,8 @@ def _number(value: float, column: Column) -> str:
 
 
 def _rounded(value: float, decimals: int, unit: str = "") -> str:
-    """With so many decimals; a value other than 0 that rounds to 0 is shown as `<0.001`, or `>-0.001`."""
-    text = f"{value:,.{decimals}f}"
+    """With so many decimals; a value other than 0 that rounds to 0 is shown as `<0.001`, or `>-0.001`, and -0.0 as 0."""
+    text = f"{value or 0.0:,.{decimals}f}"
     if value and not text.strip("-0."):
         return f"{'<' if value > 0 else '>-'}{unit}{10**-decimals:.{decimals}f}"
     return f"{unit}{text}"

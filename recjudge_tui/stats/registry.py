@@ -1,8 +1,7 @@
 """The agreement statistics: the name of each for people, its scale, and its requirements.
 
-A statistic of two raters is one function in `weighted_cells` and one line here, both under its name; those of many raters
-follow from the same sums in `many_raters`. Commands, reports, figures and screens derive from these tables. They do
-not load NumPy, so that a list of statistics is cheap.
+`agreement` computes each by its name. Commands, reports, figures and screens derive from these tables. They do not load
+NumPy, so that a list of statistics is cheap.
 """
 
 from __future__ import annotations
@@ -57,13 +56,14 @@ class Statistic:
 
 
 STATISTICS: dict[str, Statistic] = {
-    "percent": Statistic("Percent agreement", NO_ROWS, SHARE, nominal=True),
+    "percent": Statistic("Percent agreement", NO_ROWS, SHARE, labels=True, nominal=True),
     "kappa": Statistic("Cohen's κ", _ONE_LABEL, labels=True, by_chance=True, nominal=True),
     "kappa_linear": Statistic("Linear weighted κ", _ONE_LABEL, labels=True, by_chance=True),
     "qwk": Statistic("Quadratic weighted κ", _ONE_LABEL, labels=True, by_chance=True),
     "alpha_nominal": Statistic("Krippendorff's α, nominal", _EQUAL, by_chance=True, nominal=True, open_below=True),
     "alpha_ordinal": Statistic("Krippendorff's α, ordinal", _EQUAL, by_chance=True, open_below=True),
     "alpha_interval": Statistic("Krippendorff's α, interval", _EQUAL, by_chance=True, open_below=True),
+    "ac1": Statistic("Gwet's AC1", _FEW_LABELS, labels=True, nominal=True),
     "ac2": Statistic("Gwet's AC2", _FEW_LABELS, labels=True, open_below=True),
     "pearson": Statistic("Pearson's r", _CONSTANT, correlation=True),
     "spearman": Statistic("Spearman's ρ", _CONSTANT, correlation=True),
@@ -79,7 +79,7 @@ MANY_RATERS: dict[str, Statistic] = {
     "fleiss": Statistic("Fleiss' κ", _EQUAL, labels=True, by_chance=True, nominal=True),
     "fleiss_linear": Statistic("Fleiss' κ, linear weights", _EQUAL, labels=True, by_chance=True),
     "fleiss_quadratic": Statistic("Fleiss' κ, quadratic weights", _EQUAL, labels=True, by_chance=True),
-    "ac1": Statistic("Gwet's AC1", _FEW_LABELS, labels=True, nominal=True),
+    "ac1": STATISTICS["ac1"],
     "ac2_linear": Statistic("Gwet's AC2, linear weights", _FEW_LABELS, labels=True),
     "ac2_ordinal": Statistic("Gwet's AC2, ordinal weights", _FEW_LABELS, labels=True),
     "ac2": Statistic("Gwet's AC2, quadratic weights", _FEW_LABELS, labels=True),

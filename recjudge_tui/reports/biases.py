@@ -15,25 +15,27 @@ time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, is_metric, protocol_questions, rater_notes
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Row, Table, definition
 from recjudge_tui.reports.common.usual_raters import usual_questions
-from recjudge_tui.stats.agreement.registry import NO_ORDER
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.words import interval_text
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan, ratio
-from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
+from recjudge_tui.stats.defaults import LEVEL, TOP_K
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import sums_interval
-from recjudge_tui.stats.resampling.jackknife import sums_by_user
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
+from recjudge_tui.stats.hypotheses import holm_claims
+from recjudge_tui.stats.intervals import ratio_of_sums
+from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.data.explanations import text_lengths
@@ -97,21 +99,41 @@ class Slope:
     sd: float
     reason: str = ""
 
-    def estimate(self, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL) -> Estimate:
+    def estimate(self, level: float = LEVEL) -> Estimate:
         if self.reason:
             return undefined(self.reason, self.y.size)
-        users, codes = np.unique(self.user, return_inverse=True)
-        sums = sums_by_user(np.stack([self.x * self.y, self.x**2]), codes, users.size)
-        ends = sums_interval(
-            sums,
-            lambda s: ratio(s[:, 0], s[:, 1]),
-            row_counts=np.bincount(codes),
-            resamples=resamples,
-            seed=seed,
-            level=level,
+        return ratio_of_sums(self.x * self.y, self.x**2, self.user, level=level)
+
+
+def biases(project: Project, choose: Options) -> Table:
+    """The slopes, read as one row a rater and question with a column for each covariate."""
+    raters = (choose.rater,) if choose.rater else ()
+    table = biases_table(
+        project.db,
+        project.id,
+        raters,
+        choose.truth,
+        protocol=choose.protocol,
+        aspect=choose.aspect,
+        k=choose.k,
+    )
+    shown = [row for row in table.rows if str(row["finding"]).startswith("favours")]
+    first = "; ".join([*dict.fromkeys(f"{row['rater']} {row['finding']}" for row in shown)][:3])
+    said = f"{first}." if first else "No preference is shown." if table.rows else ""
+    lines: dict[tuple[object, ...], Row] = {}
+    for row in table.rows:
+        key = tuple(row[name] for name in ("rater", "truth", "protocol", "aspect"))
+        line = lines.setdefault(key, dict(zip(("rater", "truth", "protocol", "aspect"), key, strict=True)))
+        value = row["value"]
+        line[str(row["covariate"])] = (
+            f"{value:+.2f} [{interval_text(row, 'float')}]" if isinstance(value, float) else "–"
         )
-        value = float(ratio(*sums.sum(axis=0)[:, None])[0])
-        return Estimate(value, ends.low, ends.high, self.y.size, note=ends.note)
+    named = [name for name in COVARIATES if any(name in line for line in lines.values())]
+    heads = (
+        Column("rater", "rater"), Column("truth", "beyond"), Column("protocol", "protocol"), Column("aspect", "aspect"),
+        *(Column(name, name) for name in named),
+    )  # fmt: skip
+    return replace(table, answer=said, brief=Table(table.title, heads, tuple(lines.values())))
 
 
 def biases_table(
@@ -123,8 +145,6 @@ def biases_table(
     protocol: str | None = None,
     aspect: str | None = None,
     k: int = TOP_K,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> Table:
     """One row per rater, question and covariate: the slope of the rating and, of the cases that somebody of `truth`
     judged, the slope beyond it.
@@ -147,10 +167,10 @@ def biases_table(
         and (aspect == q.aspect if aspect else _counts(q))
     ]
     slopes = measured_slopes(db, project_id, asked, truth, k)
-    found = [slope.estimate(resamples, seed) for slope in slopes]
+    found = [slope.estimate() for slope in slopes]
 
     def excluded(level: float) -> list[bool | None]:
-        again = found if level == LEVEL else [slope.estimate(resamples, seed, level) for slope in slopes]
+        again = found if level == LEVEL else [slope.estimate(level) for slope in slopes]
         return [
             None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high for e in again
         ]
@@ -172,12 +192,14 @@ def biases_table(
         }
         for slope, estimate, claimed in zip(slopes, found, claims, strict=True)
     ]
-    notes = [FORMULA, COVARIATE_NOTE] if rows else ["no rating of lists or texts yet"]
+    notes = [definition(FORMULA), definition(COVARIATE_NOTE)] if rows else ["no rating of lists or texts yet"]
     if len(rows) > 1:
-        notes.append(f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows")
+        notes.append(
+            definition(f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows")
+        )
     notes += [] if raters else usual.notes()
     notes += rater_notes(known[name] for name in dict.fromkeys([*(q.rater for q in asked), *truth]))
-    settings = {"truth": against, "k": k, "resamples": resamples, "seed": seed}
+    settings = {"truth": against, "k": k}
     return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 

@@ -1,1 +1,0 @@
-"""Samples in which a claim of the tool is false; `benchmarks/claims.py` counts how often it is made."""

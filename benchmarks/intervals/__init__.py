@@ -1,1 +1,0 @@
-"""Populations with known true values, by the kind of figure; `benchmarks/coverage.py` draws from them."""

@@ -1,0 +1,394 @@
+"""Flagged items: the share of lists, of items, or of items by rank that raters flag, by system and issue; and how far two
+raters flag the same items for the same issues."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import question_of
+from recjudge_tui.domain.roles import FIRST_HAND
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.words import about_base, figure_text, rater_notes
+from recjudge_tui.shapes import ANY_ISSUE, Items, items
+from recjudge_tui.stats.agreement import detection_estimates
+from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
+from recjudge_tui.stats.estimate import undefined
+from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate
+from recjudge_tui.store.verdicts.ratings import Question
+
+_SHARES = (
+    Column("system", "System"),
+    Column("rater", "Rater"),
+    Column("protocol", "Protocol", minor=True),
+    Column("issue", "Issue"),
+    Column("count", "Flagged", "int"),
+    Column("share", "Share", "share"),
+    *interval_columns("share"),
+    Column("n", "n", "int"),
+    Column("users", "Users", "int", minor=True),
+    Column("people", "People", "share", minor=True),
+    Column("people_n", "People’s n", "int", minor=True),
+    Column("note", "Note"),
+)
+_BY_RANK = (*_SHARES[:4], Column("rank", "Rank", "int"), *_SHARES[4:])
+_AGREEMENT = (
+    Column("rater_a", "Rater"),
+    Column("rater_b", "Against"),
+    Column("protocol", "Protocol", minor=True),
+    Column("issue", "Issue"),
+    Column("stat", "Statistic"),
+    Column("value", "Value", "float"),
+    *interval_columns(),
+    Column("n", "n", "int"),
+    Column("flagged_a", "Flagged", "int", minor=True),
+    Column("flagged_b", "Against flagged", "int", minor=True),
+    Column("both", "Both", "int", minor=True),
+    Column("items", "Items", "int", minor=True),
+    Column("users", "Users", "int", minor=True),
+    Column("note", "Note"),
+)
+_ABOUT_SHARES = (
+    "share: of the lists or items that were judged; interval over users (Korn and Graubard where rare)",
+    "People: the same share in the verdicts of all people, on the lists that the rater judged too",
+)
+_ABOUT_AGREEMENT = (
+    "on the items that both were shown, interval over users; precision: of what the rater flagged, the share that the other"
+    " flagged too; recall: of what the other flagged; f1: their harmonic mean; kappa: corrected for chance, over all items;"
+    " same_issue: of the items that both flagged, the share with an issue in common"
+)
+SAME_ISSUE = "same_issue"
+AGREEMENT_TITLE = "Agreement on flagged items"
+# a column for each system, if there are no more
+_MOST_COLUMNS = 3
+# more than a list has items
+_RANKS = 1 << 32
+
+
+def flags(project: Project, choose: Options) -> Table:
+    """One row per rater, system and issue (and rank), the share flagged; with `agreement` one per pair of raters, issue and
+    statistic. Issues that nobody flagged are left out; failed verdicts are not in n.
+
+    Raises what `shapes.items` raises, and UsageError for an unknown issue or options that do not fit.
+    """
+    if choose.truth and not choose.agreement:
+        raise UsageError("a truth is for the agreement on flags", "Ask for the agreement, or leave it out.")
+    if choose.agreement and (choose.by == "rank" or choose.of != "lists"):
+        raise UsageError(
+            "the agreement on flags is about items", "It is neither by rank nor about whole lists."
+        )
+    selection = choose.selection()
+    if choose.truth and selection.raters:
+        selection = choose.selection(raters=(*selection.raters, choose.truth))
+    found = items(project, selection)
+    return _agreement(found, choose) if choose.agreement else _shares(found, choose)
+
+
+def _about(found: Items, rows: Sequence[Row], nothing: str = "") -> list[Note]:
+    """What stands below both tables: why there are no rows, who was left out, and who the raters are."""
+    notes = []
+    if not rows:
+        these = "" if found.ratings.cases.selected is None else " of these"
+        nothing = (found.questions and nothing) or f"no rater has flagged an item{these} or was asked to"
+        notes.append(Note(nothing, step=Step("judge")))
+    if found.silent:
+        names = ", ".join(found.silent)
+        notes.append(Note(f"left out, because neither their labels nor their prompts have flags: {names}"))
+    return [*notes, *about_base(found.current), *rater_notes(found.current)]
+
+
+# ---- shares ----------------------------------------------------------------------------------------------------------
+
+
+class _Units(NamedTuple):
+    """Lists or items, one row each: the case, the rank (0 for a whole list), and whether it is flagged."""
+
+    case: IntArray
+    rank: IntArray
+    marked: BoolArray
+
+    def places(self, found: Items) -> IntArray:
+        """One number for the system and rank of each."""
+        return found.ratings.cases.system_a[self.case] * _RANKS + self.rank
+
+
+_NOTHING = _Units(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+
+
+def _shares(found: Items, choose: Options) -> Table:
+    by_rank = choose.by == "rank"
+    unit = "items" if by_rank else choose.of
+    judged = {question: _judged(found, question) for question in found.questions}
+    rows: list[Row] = []
+    for issue in _issues(found, judged, choose):
+        units = {q: _units(found, q, issue, cases, unit, by_rank) for q, cases in judged.items()}
+        for question in found.questions:
+            for row in _share_rows(found, question, issue, judged, units):
+                rows.append(row if by_rank else {k: v for k, v in row.items() if k != "rank"})
+    order = {question[:2]: at for at, question in enumerate(found.questions)}
+    rows.sort(key=lambda row: (order[str(row["rater"]), str(row["protocol"])], str(row["system"])))
+    notes = [note for q in found.questions for note in _lacking(found, q, unit)]
+    notes += _about(found, rows)
+    notes += map(definition, _ABOUT_SHARES)
+    title = f"Flagged items: share of {'items by rank' if by_rank else unit}"
+    return Table(
+        title, _BY_RANK if by_rank else _SHARES, tuple(rows), tuple(notes), {"of": unit},
+        answer=_answer(rows, unit), brief=_brief(title, rows, by_rank),
+    )  # fmt: skip
+
+
+def _judged(found: Items, question: Question) -> IntArray:
+    verdicts = found.current.ratings.verdicts[question]
+    return verdicts.row[~np.isnan(verdicts.value)]
+
+
+def _issues(found: Items, judged: Mapping[Question, IntArray], choose: Options) -> list[int | None]:
+    """The chosen issue; else any and, unless by rank, the issues that somebody flagged."""
+    if choose.issue:
+        return [found.issue(choose.issue)]
+    if choose.by == "rank":
+        return [None]
+    met: set[int] = set()
+    for question, cases in judged.items():
+        flagged = found.lists.of[question]
+        met |= set(flagged.issue[np.isin(flagged.row, cases)].tolist())
+    return [None, *sorted(met)]
+
+
+def _units(
+    found: Items, question: Question, issue: int | None, cases: IntArray, unit: str, by_rank: bool
+) -> _Units:
+    if unit == "lists":
+        return _Units(cases, np.zeros_like(cases), found.cases_flagged(question, issue)[cases])
+    here = found.shown(question) & np.isin(found.case, cases)
+    rank = found.rank[here] if by_rank else np.zeros(int(here.sum()), dtype=np.int64)
+    return _Units(found.case[here], rank, found.flagged(question, issue)[here])
+
+
+def _share_rows(
+    found: Items,
+    question: Question,
+    issue: int | None,
+    judged: Mapping[Question, IntArray],
+    units: Mapping[Question, _Units],
+) -> Iterator[Row]:
+    cases, own, kinds = found.ratings.cases, units[question], found.ratings.raters
+    places = own.places(found)
+    group, count = encode(places)
+    shares = group_means(own.marked.astype(np.float64), cases.user[own.case], group, count, SHARE)
+    hits = np.bincount(group, weights=own.marked, minlength=count)
+    of_people = kinds[question.rater].kind in FIRST_HAND
+    parts = [
+        part
+        for q, part in units.items()
+        if not of_people and kinds[q.rater].kind in FIRST_HAND and q.protocol == question.protocol
+    ]
+    people = _Units(*(np.concatenate(column) for column in zip(_NOTHING, *parts, strict=True)))
+    together = np.isin(people.case, judged[question])
+    where, marked = people.places(found)[together], people.marked[together]
+    for at, place in enumerate(np.unique(places).tolist()):
+        share, beside = shares[at], marked[where == place]
+        yield {
+            "system": cases.systems[place // _RANKS],
+            "rater": question.rater,
+            "protocol": question.protocol,
+            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue],
+            "rank": place % _RANKS,
+            "count": int(hits[at]),
+            "share": share.value,
+            **interval_cells(share),
+            "n": share.n,
+            "users": share.groups,
+            "people": float(beside.mean()) if beside.size else None,
+            "people_n": beside.size or None,
+            "note": "" if share.ci_low is not None else share.note,
+        }
+
+
+def _lacking(found: Items, question: Question, unit: str) -> Iterator[Note]:
+    """Failed verdicts, lists with unknown items, and flags on items that are not in the list."""
+    value, cases = found.current.ratings.verdicts[question].value, _judged(found, question)
+    if failed := int(np.isnan(value).sum()):
+        yield Note(f"{question.rater}: {failed:,} of {value.size:,} failed and are not in n")
+    if unit == "lists":
+        return
+    if unknown := int((~np.isin(cases, found.case)).sum()):
+        yield Note(
+            f"{question.rater}: {unknown:,} of {cases.size:,} lists are not here, so their items are not counted"
+        )
+    given = found.lists.of[question]
+    if strange := int(((given.item < 0) & np.isin(given.row, cases)).sum()):
+        yield Note(
+            f"{question.rater}: not counted: {quantity(strange, 'flag')} on items that are not in the list"
+        )
+
+
+def _answer(rows: Sequence[Row], unit: str) -> str:
+    """What the first rater flags most, and in whose lists."""
+    if not rows:
+        return ""
+    mine = [row for row in rows if (row["rater"], row["protocol"]) == (rows[0]["rater"], rows[0]["protocol"])]
+    named = [row for row in mine if row["issue"] != ANY_ISSUE] or mine
+    counts: Counter[tuple[object, object]] = Counter()
+    for row in named:
+        counts[row["issue"], row.get("rank")] += int(str(row["count"]))
+    if not counts.total():
+        (only, *others) = dict.fromkeys(row["issue"] for row in mine)
+        return (
+            f"{mine[0]['rater']} {'flags nothing' if others or only == ANY_ISSUE else f'never flags {only}'}."
+        )
+    ((issue, rank), _) = counts.most_common(1)[0]
+    here = [row for row in named if (row["issue"], row.get("rank")) == (issue, rank)]
+    here.sort(key=lambda row: (-float(str(row["share"])), str(row["system"])))
+    first, *others = here if len(here) <= _MOST_COLUMNS else (here[0], here[-1])
+    parts = [f"{first['count']} of {first['n']} {unit} of {first['system']}"]
+    parts += [f"{row['count']} of {row['n']} of {row['system']}" for row in others]
+    what = " at ".join(
+        [*([] if issue == ANY_ISSUE else [str(issue)]), *([] if rank is None else [f"rank {rank}"])]
+    )
+    return f"{mine[0]['rater']} flags {f'{what} most: ' if what else ''}{', '.join(parts)}."
+
+
+def _brief(title: str, rows: Sequence[Row], by_rank: bool) -> Table:
+    """One row per rater and issue, or rank, with a column for each system."""
+    head = (Column("rater", "Rater"), Column("rank", "Rank", "int") if by_rank else Column("issue", "Issue"))
+    lines: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        key = row["rater"], row["protocol"], row[head[1].name]
+        line = lines.setdefault(key, {"rater": row["rater"], head[1].name: row[head[1].name]})
+        line[f"of {row['system']}"] = figure_text(row, "share", 1, percent=True)
+    systems = list(dict.fromkeys(str(row["system"]) for row in rows))
+    of = [Column(f"of {name}", f"{name} %", minor=at >= _MOST_COLUMNS) for at, name in enumerate(systems)]
+    return Table(title, (*head, *of), tuple(lines.values()))
+
+
+def flagged_cases(project: Project, selection: Selection, row: Row, unit: str) -> tuple[int, ...]:
+    """The ids of the lists behind a row of shares of lists or items: flagged for the issue, with a rank at that rank."""
+    found = items(project, selection)
+    cases, rank = found.ratings.cases, row.get("rank")
+    ids: set[int] = set()
+    for question in found.questions:
+        if question[:2] == (row["rater"], row["protocol"]):
+            issue, judged = found.issue(str(row["issue"])), _judged(found, question)
+            units = _units(found, question, issue, judged, "items" if rank else unit, bool(rank))
+            here = units.case[units.marked & (units.rank == (rank or 0))]
+            of_system = np.array(
+                [cases.systems[at] == row["system"] for at in cases.system_a[here]], dtype=np.bool_
+            )
+            ids |= set(cases.ids[here[of_system]].tolist())
+    return tuple(sorted(ids))
+
+
+# ---- agreement -------------------------------------------------------------------------------------------------------
+
+
+def _agreement(found: Items, choose: Options) -> Table:
+    """On the items of the lists that both judged; ANY_ISSUE compares which items are flagged at all, SAME_ISSUE whether for
+    the same reason."""
+    rows: list[Row] = []
+    notes: list[Note] = []
+    chosen = found.issue(choose.issue) if choose.issue else None
+    for a, b in _pairs(found, choose.truth):
+        both, left_out = found.judged_by_both(a, b)
+        if left_out:
+            notes.append(
+                Note(
+                    f"{a.rater} and {b.rater}: {quantity(left_out, 'list')} that not both of them judged left out"
+                )
+            )
+        here = np.flatnonzero(found.shown(a) & found.shown(b) & np.isin(found.case, both))
+        for issue in (chosen,) if choose.issue else (None, *range(len(found.lists.issues))):
+            by_a, by_b = (found.flagged(question, issue)[here] for question in (a, b))
+            if issue is None or choose.issue or (by_a | by_b).any():
+                rows += _agreement_rows(found, (a, b), issue, here, by_a, by_b)
+    names = ", ".join(dict.fromkeys(question.rater for question in found.questions))
+    nothing = f"agreement needs two raters whose flags are about the same kind of list; there is {names}"
+    notes += _about(found, rows, nothing)
+    notes.append(definition(_ABOUT_AGREEMENT))
+    return Table(
+        AGREEMENT_TITLE, _AGREEMENT, tuple(rows), tuple(notes),
+        answer=_agreement_answer(rows), brief=_agreement_brief(rows),
+    )  # fmt: skip
+
+
+def _pairs(found: Items, truth: str | None) -> Iterator[tuple[Question, Question]]:
+    """Raters of one question, the reference second: people after judges."""
+    for a, b in combinations(found.questions, 2):
+        if question_of(a.protocol) != question_of(b.protocol) or a.rater == b.rater:
+            continue
+        if truth == a.rater:
+            a, b = b, a
+        if truth in (None, "", b.rater):
+            yield a, b
+
+
+def _agreement_rows(
+    found: Items,
+    pair: tuple[Question, Question],
+    issue: int | None,
+    here: IntArray,
+    by_a: BoolArray,
+    by_b: BoolArray,
+) -> Iterator[Row]:
+    users, both = found.user[here], by_a & by_b
+    estimates = detection_estimates(by_a, by_b, users)
+    if issue is None:
+        kinds = range(len(found.lists.issues))
+        common = np.zeros(here.size, dtype=np.bool_)
+        for kind in kinds:
+            common |= found.flagged(pair[0], kind)[here] & found.flagged(pair[1], kind)[here]
+        nothing = undefined("no item was flagged by both")
+        estimates[SAME_ISSUE] = share_estimate(common[both], users[both]) if both.any() else nothing
+    for stat, estimate in estimates.items():
+        yield {
+            "rater_a": pair[0].rater,
+            "rater_b": pair[1].rater,
+            "protocol": pair[0].protocol,
+            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue],
+            "stat": stat,
+            **estimate_cells(estimate),
+            "flagged_a": int(by_a.sum()),
+            "flagged_b": int(by_b.sum()),
+            "both": int(both.sum()),
+            "items": here.size,
+            "users": int(np.unique(users).size),
+        }
+
+
+def _agreement_answer(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    f1, kappa = (next(row for row in rows if row["stat"] == stat) for stat in ("f1", "kappa"))
+    what = "" if f1["issue"] == ANY_ISSUE else f" for {f1['issue']}"
+    return (
+        f"{f1['rater_a']} flags {f1['flagged_a']} and {f1['rater_b']} {f1['flagged_b']} of {f1['items']} items{what},"
+        f" {f1['both']} of them both: F1 {figure_text(f1, 'value')}, kappa {figure_text(kappa, 'value')}."
+    )
+
+
+def _agreement_brief(rows: Sequence[Row]) -> Table:
+    """One row per pair of raters and issue."""
+    lines: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        key = row["rater_a"], row["rater_b"], row["protocol"], row["issue"]
+        line = lines.setdefault(key, {name: row[name] for name in ("rater_a", "rater_b", "issue", "both")})
+        bare = row["stat"] in ("precision", "recall", SAME_ISSUE)
+        line[str(row["stat"])] = row["value"] if bare else figure_text(row, "value")
+    shares = (("precision", "Precision"), ("recall", "Recall"), (SAME_ISSUE, "Same issue"))
+    columns = (
+        Column("rater_a", "Rater"), Column("rater_b", "Against"), Column("issue", "Issue"), Column("f1", "F1"),
+        Column("kappa", "Kappa"), Column("both", "Both", "int"),
+        *(Column(name, label, "float", minor=True, decimals=2) for name, label in shares),
+    )  # fmt: skip
+    return Table(AGREEMENT_TITLE, columns, tuple(lines.values()))

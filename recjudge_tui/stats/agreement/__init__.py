@@ -1,1 +1,0 @@
-"""Agreement and correlation of raters."""

@@ -1,0 +1,162 @@
+"""`recjudge flags` on lists whose flags are known: shares of lists, items and ranks, and agreement, counted by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.stats.intervals import clopper_pearson
+from recjudge_tui.store.opening import connect
+from tests.builder import Built
+from tests.support.flags import make_flagged_project
+from tests.support.runs import load, make_project, planned
+
+Cells = dict[Any, tuple[Any, ...]]
+LABELS = ("rater", "user_id", "system", "aspect", "value", "protocol", "rater_kind", "flags")
+
+
+@pytest.fixture
+def shop(project_db: Path) -> Built:
+    with connect(project_db) as database:
+        make_flagged_project(database)
+    return Built(project_db, "films")
+
+
+def add(shop: Built, kind: Any, *rows: tuple[object, ...]) -> None:
+    with connect(shop.path) as database:
+        load(database, kind, list(rows))
+
+
+def judge(shop: Built, **options: Any) -> None:
+    """A run of the built-in rules, which flag what the one user with a history bought."""
+    add(shop, "events", ("user_id", "item_id", "type", "timestamp"), ("u1", "h", "purchase", "2024-05-01"))
+    with connect(shop.path) as database:
+        assert work(database.path, planned(database, rater="rules", **options)).state == "done"
+
+
+def rows(shop: Built, words: str = "", **wanted: object) -> list[dict[str, Any]]:
+    table = shop.table(f"flags -p films {words}")
+    return [row for row in table["rows"] if all(row[name] == value for name, value in wanted.items())]
+
+
+def counts(shop: Built, words: str = "", key: str = "issue", **wanted: object) -> Cells:
+    return {row[key]: (row["count"], row["n"]) for row in rows(shop, words, **wanted)}
+
+
+def test_lists_items_and_ranks_with_a_flag(shop: Built) -> None:
+    assert counts(shop, rater="anna", system="x") == {
+        "any": (2, 3), "off-category": (2, 3), "already owned": (1, 3), "other": (0, 3)
+    }  # fmt: skip
+    # one list has the same kind twice, spelled in two ways
+    assert counts(shop, rater="ben", system="x") == {
+        "any": (3, 3), "off-category": (1, 3), "already owned": (1, 3), "other": (1, 3)
+    }  # fmt: skip
+    assert {row["count"] for row in rows(shop, system="y")} == {0}
+    (row,) = rows(shop, "--issue ANY", rater="anna", system="x")
+    expected = clopper_pearson(2, 3)
+    assert (row["share"], row["people"]) == (2 / 3, None)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.ci_low, expected.ci_high))
+    assert counts(shop, "--of items", rater="ben", system="x") == {
+        "any": (4, 12), "off-category": (2, 12), "already owned": (1, 12), "other": (1, 12)
+    }  # fmt: skip
+    assert counts(shop, "--by rank", "rank", rater="anna", system="x") == {
+        1: (2, 3), 2: (1, 3), 3: (0, 3), 4: (0, 3)
+    }  # fmt: skip
+    assert counts(shop, "--by rank --issue 'Already  Owned'", "rank", rater="anna", system="x")[2] == (1, 3)
+
+
+def test_the_answer_first_then_few_columns(shop: Built) -> None:
+    lines = shop.done("flags -p films").splitlines()
+    assert lines[0] == "anna flags off-category most: 2 of 3 lists of x, 0 of 3 of y."
+    assert "66.7 [9.4 99.2]" in next(line for line in lines if "any" in line)
+    assert shop.done("flags -p films --by rank").startswith(
+        "anna flags rank 1 most: 2 of 3 items of x, 0 of 3 of y."
+    )
+    assert shop.done("flags -p films --issue other").startswith("anna never flags other.")
+
+
+def test_groups_of_users(shop: Built) -> None:
+    groups = rows(shop, "--by plan --raters anna --issue any")
+    assert [(row["segment"], row["system"], row["count"], row["n"]) for row in groups] == [
+        ("free", "x", 2, 2), ("free", "y", 0, 2), ("pro", "x", 0, 1), ("pro", "y", 0, 1)
+    ]  # fmt: skip
+
+
+def test_a_judge_beside_people_on_the_lists_it_judged(shop: Built) -> None:
+    judge(shop)
+    (row,) = rows(shop, rater="rules", system="x", issue="any")
+    # only u1 has a history: anna and ben flagged something in that list
+    assert (row["n"], row["people"], row["people_n"]) == (1, 1.0, 2)
+    assert counts(shop, rater="rules", system="y")["already owned"] == (1, 1)
+    assert "rules is not a language model" in shop.done("flags -p films")
+
+
+def test_a_judge_was_shown_the_top_of_a_list(shop: Built) -> None:
+    judge(shop, top_k=2)
+    assert {row["n"] for row in rows(shop, "--of items --raters rules")} == {2}
+
+
+def test_what_cannot_be_counted_is_said(shop: Built) -> None:
+    add(shop, "labels", LABELS, ("cleo", "u1", "x", "overall", "Poor", "pointwise", "annotator", "zz:other"))
+    add(shop, "labels", LABELS[:-1], ("dora", "u1", "x", "overall", "Poor", "pointwise", "annotator"))
+    assert counts(shop, "--raters cleo") == {"any": (1, 1), "other": (1, 1)}
+    assert counts(shop, "--raters cleo --of items") == {"any": (0, 4), "other": (0, 4)}
+    notes = shop.table("flags -p films --of items")["notes"]
+    assert "cleo: not counted: 1 flag on items that are not in the list" in notes
+    assert "left out, because neither their labels nor their prompts have flags: dora" in notes
+    assert not rows(shop, rater="dora")
+
+
+def test_agreement_on_items(shop: Built) -> None:
+    by_stat = {(row["issue"], row["stat"]): row for row in rows(shop, "--agreement")}
+    # 24 items; anna flagged 3, ben 4, both 2
+    chance = (24 * (2 + 19) - (3 * 4 + 21 * 20)) / (24 * 24 - (3 * 4 + 21 * 20))
+    expected = {"precision": 2 / 3, "recall": 2 / 4, "f1": 4 / 7, "kappa": chance, "same_issue": 1 / 2}
+    assert {stat: by_stat["any", stat]["value"] for stat in expected} == pytest.approx(expected)
+    assert [by_stat["any", stat]["n"] for stat in expected] == [3, 4, 5, 24, 2]
+    row = by_stat["any", "f1"]
+    assert (row["flagged_a"], row["flagged_b"], row["both"], row["items"], row["users"]) == (3, 4, 2, 24, 3)
+    assert (
+        by_stat["off-category", "precision"]["value"] == by_stat["off-category", "recall"]["value"] == 1 / 2
+    )
+    assert (by_stat["other", "precision"]["value"], by_stat["other", "recall"]["value"]) == (None, 0)
+    assert by_stat["other", "precision"]["note"]
+    assert ("already owned", "same_issue") not in by_stat
+    first = rows(shop, "--agreement --truth anna")[0]
+    assert (first["rater_a"], first["rater_b"], first["value"]) == ("ben", "anna", 2 / 4)
+
+
+@pytest.mark.parametrize("fmt", ["text", "csv", "md", "latex", "html", "plain"])
+def test_agreement_in_every_format(shop: Built, fmt: str) -> None:
+    assert "anna" in shop.done(f"flags -p films --agreement --truth ben --format {fmt}")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--issue nonsense", "no rater flags an issue “nonsense”"),
+        ("--protocol pairwise", "pairwise does not judge single lists"),
+        ("--truth anna", "a truth is for the agreement"),
+        ("--agreement --by rank", "is about items"),
+        ("--agreement --of items", "is about items"),
+    ],
+)
+def test_options_that_do_not_fit(shop: Built, words: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        shop.run(f"flags -p films {words}")
+
+
+def test_nobody_to_show(shop: Built, project_db: Path) -> None:
+    with pytest.raises(NotFoundError):
+        shop.run("flags -p films --raters nobody")
+    assert any(
+        "needs two raters" in note for note in shop.table("flags -p films --agreement --raters anna")["notes"]
+    )
+    with connect(project_db.with_name("other.db")) as database:
+        make_project(database)
+    table = Built(project_db.with_name("other.db"), "films").table("flags -p films")
+    assert (table["rows"], table["notes"][0]) == ([], "no rater has flagged an item or was asked to")
