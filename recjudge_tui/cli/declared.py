@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from recjudge_tui.cli.names import PROJECT_VARIABLE
 from recjudge_tui.cli.options import Command, FiniteRange, names, project_option, split_names
-from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.report_command import report_command as database_report
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.report_command import Output
@@ -33,18 +34,23 @@ def report_commands(group: str = "") -> dict[str, click.Command]:
 def report_command(report: Report) -> click.Command:
     """The command of a declared report."""
 
-    def run(database: Database, project_id: int, **options: Any) -> Output:
+    def run(database: Database, project: str | None, **options: Any) -> Output:
         from recjudge_tui.project import Project
         from recjudge_tui.reports.declare import make
 
-        return make(Project.numbered(database, project_id), report, **options)
+        return make(Project.named(database, project) if project else None, report, **options)
 
-    command: Callable[..., Any] = project_report(run)
-    command = with_options(report.options)(command)
-    command = project_option(command)
+    command: Callable[..., Any] = with_options(report.options)(database_report(run))
+    command = (_chosen_project if report.alone else project_option)(command)
     lines = [report.summary, report.about, _examples(report.examples)]
     help_text = "\n\n".join(filter(None, lines))
     return click.command(report.name.rpartition(" ")[2], help=help_text, short_help=report.summary)(command)
+
+
+_chosen_project = click.option(
+    "-p", "--project", metavar="PROJECT", envvar=PROJECT_VARIABLE,
+    help=f"Measure the values that you leave out in this project. Default: {PROJECT_VARIABLE}, else none.",
+)  # fmt: skip
 
 
 def _examples(examples: Iterable[str]) -> str:

@@ -262,7 +262,9 @@ def case_report(db: Database, case_id: int) -> Page:
     if case.profile:
         lead.append(f"Profile (written by the model): {safe_text(case.profile)}")
     if case.explanation is not None:
-        lead.append(f"Explanation of {one_line(case.explanation.item.title)}: {safe_text(case.explanation.text)}")
+        lead.append(
+            f"Explanation of {one_line(case.explanation.item.title)}: {safe_text(case.explanation.text)}"
+        )
     items = tuple(_item_rows(case))
     answers = tuple(_answer_rows(case.details))
     several = len(case.slates) > 1
@@ -275,7 +277,9 @@ def case_report(db: Database, case_id: int) -> Page:
 def _item_rows(case: Case) -> Iterator[Row]:
     for place, (system, slate) in enumerate(case.slates):
         for rank, item in enumerate(slate.items, 1):
-            marks = dict.fromkeys((f.rater, f.issue, f.reason) for f in case.flags if f.item_id == item.item_id)
+            marks = dict.fromkeys(
+                (f.rater, f.issue, f.reason) for f in case.flags if f.item_id == item.item_id
+            )
             yield {
                 "system": system,
                 "side": "AB"[place] if len(case.slates) > 1 else "",
@@ -283,7 +287,9 @@ def _item_rows(case: Case) -> Iterator[Row]:
                 "title": item.title,
                 "brand": item.brand,
                 "category": item.category,
-                "flags": "; ".join(f"{issue}, {rater}" + (f": {why}" if why else "") for rater, issue, why in marks),
+                "flags": "; ".join(
+                    f"{issue}, {rater}" + (f": {why}" if why else "") for rater, issue, why in marks
+                ),
             }
 
 

@@ -15,17 +15,17 @@ from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import combined_notes
+from recjudge_tui.reports.common.scales import categories, combined_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.rater_pairs import estimates, is_nominal, label_sets
-from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, meet, orientation, pairs
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.reports.rater_pairs import estimates, label_sets
+from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, orientation, pairs
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.combining.consensus import majority, mean
 from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
 from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
 from recjudge_tui.stats.intervals import ratio_of_sums
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.runs.costs import CaseCost, case_costs
@@ -71,7 +71,9 @@ def cost(project: Project, choose: Options) -> Table:
     if choose.truth:
         return _sets(project, choose)
     if given := [name for name in ("rule", "aspect", "stat") if choose[name]]:
-        raise UsageError(f"{given[0]} is about sets of judges, which are compared with a truth", "Name the truth.")
+        raise UsageError(
+            f"{given[0]} is about sets of judges, which are compared with a truth", "Name the truth."
+        )
     return _of_cases(project, choose)
 
 
@@ -96,7 +98,9 @@ def _of_cases(project: Project, choose: Options) -> Table:
     notes: list[Note] = []
     if any(row["ci_low"] is not None for row in rows):
         notes.append(
-            definition("cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)")
+            definition(
+                "cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)"
+            )
         )
     if not rows:
         notes.append(Note("no run has judged a case yet"))
@@ -120,10 +124,12 @@ def _cheapest(rows: Sequence[Row], human_price: float | None) -> str:
     low = min(spent, key=lambda row: float(str(row["cost_per_case"])))
     high = max(spent, key=lambda row: float(str(row["cost_per_case"])))
     ratio = f", {100 * float(str(low['human_ratio'])):.2g} % of a person's price" if human_price else ""
-    most = f"; {high['rater']} ({high['protocol']}) {money(float(str(high['cost_per_case'])))}" if high is not low else ""
-    return (
-        f"A case costs {money(float(str(low['cost_per_case'])))} with {low['rater']} ({low['protocol']}){ratio}{most}{lost}."
+    most = (
+        f"; {high['rater']} ({high['protocol']}) {money(float(str(high['cost_per_case'])))}"
+        if high is not low
+        else ""
     )
+    return f"A case costs {money(float(str(low['cost_per_case'])))} with {low['rater']} ({low['protocol']}){ratio}{most}{lost}."
 
 
 def spent_a_case(db: Database, project_id: int) -> dict[tuple[str, str], float | None]:
@@ -156,7 +162,9 @@ def _row(costs: list[CaseCost], human_price: float | None) -> Row:
         "calls_per_case": calls / judged if judged else None,
         "tokens_per_case": tokens / judged if judged and not impossible else None,
     }
-    notes = [f"{len(costs) - len(fresh):,} cases with cached replies left out"] if len(fresh) < len(costs) else []
+    notes = (
+        [f"{len(costs) - len(fresh):,} cases with cached replies left out"] if len(fresh) < len(costs) else []
+    )
     notes += [f"{len(fresh) - judged:,} cases failed"] if len(fresh) > judged else []
     why = (
         "no case was judged by a new call"
@@ -193,7 +201,9 @@ _ABOUT = (
         "only cases with a value from all these judges and the truth count; agreement is over those with a joint verdict (n)"
     ),
     definition("cost a case: the sum of the members' costs per judged case of this protocol"),
-    definition("worth it: no other set is as cheap or cheaper, agrees as well or better, and answers as often or more"),
+    definition(
+        "worth it: no other set is as cheap or cheaper, agrees as well or better, and answers as often or more"
+    ),
 )
 
 
@@ -216,12 +226,13 @@ def _sets(project: Project, choose: Options) -> Table:
     members = tuple(name for name in judges if name != truth)
     met = meet(project, choose.selection(raters=members or (truth,), readers=True), truth)
     labels, prices = label_sets(met), spent_a_case(project.db, project.id)
+    unordered = categories(project.db, project.id)
     rows: list[Row] = []
     left_out: list[Note] = []
     seen: dict[str, Orientation] = {}
     for alike in _by_question(met.meetings):
         where = f"{alike[0].protocol}, {alike[0].aspect}"
-        ordered = not is_nominal(met, alike[0].protocol, alike[0].aspect)
+        ordered = (alike[0].protocol, alike[0].aspect) not in unordered
         if refused := _needs_order(rule, choose.stat, ordered=ordered):
             left_out.append(Note(f"{where}: {refused}"))
             continue
@@ -239,7 +250,17 @@ def _sets(project: Project, choose: Options) -> Table:
         notes = [*map(Note, combined_notes([known[truth]])), *left_out, *_sides(seen), *_ABOUT]
     title = f"Ensembles by {rule}: cost against accuracy"
     table = Table(title, _SETS, tuple(rows), tuple(notes), {"rule": rule}, answer=_best(rows, truth))
-    names = ("protocol", "aspect", "jury", "value", "ci_low", "ci_high", "answered", "cost_per_case", "efficient")
+    names = (
+        "protocol",
+        "aspect",
+        "jury",
+        "value",
+        "ci_low",
+        "ci_high",
+        "answered",
+        "cost_per_case",
+        "efficient",
+    )
     kept = tuple(column for column in _SETS if column.name in names)
     worth = [row for row in rows if row.get("efficient") or row["size"] == 1]
     brief = tuple({c.name: row[c.name] for c in kept if c.name in row} for row in worth)
@@ -251,7 +272,8 @@ def _check_set(choose: Options, rule: str) -> None:
         raise UsageError(f"no statistic “{choose.stat}”", f"Available: {', '.join(STATISTICS)}.")
     if rule == "mean" and choose.stat and choose.stat not in (*CORRELATIONS, "bias"):
         raise UsageError(
-            f"“{choose.stat}” compares labels, and a mean is not a label", f"Use {', '.join(CORRELATIONS)} or bias."
+            f"“{choose.stat}” compares labels, and a mean is not a label",
+            f"Use {', '.join(CORRELATIONS)} or bias.",
         )
     if choose.truth in choose.raters:
         raise UsageError(f"“{choose.truth}” cannot be both the truth and a member")
@@ -280,7 +302,10 @@ def _by_question(met: Sequence[Meeting]) -> Iterator[list[Meeting]]:
 
 
 def _price(
-    question: Question, ratings: Ratings, prices: Mapping[tuple[str, str], float | None], human_price: float | None
+    question: Question,
+    ratings: Ratings,
+    prices: Mapping[tuple[str, str], float | None],
+    human_price: float | None,
 ) -> float | None:
     if ratings.raters[question.rater].kind not in RUN_RATERS:
         return human_price
@@ -393,7 +418,11 @@ def _best(rows: Sequence[Row], truth: str) -> str:
     measured = [row for row in rows if isinstance(row.get("value"), float)]
     if not measured:
         return ""
-    first = [r for r in measured if (r["protocol"], r["aspect"]) == (measured[0]["protocol"], measured[0]["aspect"])]
+    first = [
+        r
+        for r in measured
+        if (r["protocol"], r["aspect"]) == (measured[0]["protocol"], measured[0]["aspect"])
+    ]
     best = max(first, key=lambda row: float(str(row["value"])))
     spent = best["cost_per_case"]
     price = "at an unknown cost" if spent is None else f"for {money(float(str(spent)))} a case"

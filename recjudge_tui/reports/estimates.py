@@ -14,29 +14,45 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import combined_notes, label_names
+from recjudge_tui.reports.common.scales import categories, combined_notes, label_names
 from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.rater_pairs import by_labels, is_nominal, judge_and_truth, label_sets
+from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
 from recjudge_tui.shapes import Meeting, Met, Pairs
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.experiments.prediction_powered import (
+from recjudge_tui.stats.hypotheses import holm
+from recjudge_tui.stats.intervals import Bounds
+from recjudge_tui.stats.planning import (
     SHARE,
     PredictionPoweredMean,
-    Scale,
     prediction_powered_mean,
 )
-from recjudge_tui.stats.hypotheses import holm
 
 MEASURES = ("win_rate", "share", "mean")
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
-_BRIEF = ("label", "source", "system", "opponent", "aspect", "value", "ci_low", "ci_high", "n_labelled", "n_judged", "saved")
+_BRIEF = (
+    "label",
+    "source",
+    "system",
+    "opponent",
+    "aspect",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n_labelled",
+    "n_judged",
+    "saved",
+)
 _ABOUT = (
-    definition("both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels"),
+    definition(
+        "both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels"
+    ),
     definition("λ: the weight of the judge's verdicts in both, 0 where they are not related to the labels"),
-    definition("it is valid if the labelled cases are a random sample of the judged ones, however poor the judge is"),
+    definition(
+        "it is valid if the labelled cases are a random sample of the judged ones, however poor the judge is"
+    ),
 )
 
 
@@ -92,7 +108,8 @@ def estimate(project: Project, choose: Options) -> Table:
     """
     met = judge_and_truth(project, choose.selection(), choose.truth)
     meetings = list(met.meetings)
-    without = [m.aspect for m in meetings if is_nominal(met, m.protocol, m.aspect)]
+    unordered = categories(project.db, project.id)
+    without = [m.aspect for m in meetings if (m.protocol, m.aspect) in unordered]
     labels = label_sets(met)[meetings[0]]
     measure = _measure(choose.protocol, choose.measure, labels, unordered=len(without) == len(meetings))
     notes = [Note(text) for text in combined_notes([met.ratings.raters[choose.truth]])]
@@ -110,9 +127,19 @@ def estimate(project: Project, choose: Options) -> Table:
         drawn = f"labels of {choose.labelled_users} users drawn with seed {choose.seed}; the rest are hidden"
         notes.insert(0, Note(drawn))
     title = f"Human estimates: {choose.protocol}, {choose.truth} with {choose.rater}"
-    table = Table(title, _columns(measure), tuple(rows), tuple(notes), {"measure": measure}, {}, _answer(rows, measure, choose))
+    table = Table(
+        title,
+        _columns(measure),
+        tuple(rows),
+        tuple(notes),
+        {"measure": measure},
+        {},
+        _answer(rows, measure, choose),
+    )
     several = {name for name in ("label", "opponent", "aspect") if len({row[name] for row in rows}) > 1}
-    kept = tuple(c for c in table.columns if c.name in _BRIEF and (c.name in several or c.name not in _DROPPED))
+    kept = tuple(
+        c for c in table.columns if c.name in _BRIEF and (c.name in several or c.name not in _DROPPED)
+    )
     brief = tuple({c.name: row[c.name] for c in kept} for row in rows)
     return replace(table, brief=Table(title, kept, brief))
 
@@ -131,7 +158,9 @@ def _measure(protocol: str, asked: str | None, labels: list[float] | None, *, un
     elif protocol_facts(protocol).scores or not labels:
         usual = "mean"
     if asked and asked not in fitting:
-        raise UsageError(f"measure “{asked}” does not fit {protocol} here", next_step=f"Use {' or '.join(fitting)}.")
+        raise UsageError(
+            f"measure “{asked}” does not fit {protocol} here", next_step=f"Use {' or '.join(fitting)}."
+        )
     return asked or usual
 
 
@@ -150,7 +179,9 @@ def _question_rows(
         for label, powered, known in _estimates(part, names, measure, met, meeting, alike):
             for row in _rows(part, powered, known):
                 yield {"aspect": meeting.aspect, "label": label, "measure": measure} | row
-            looked_at.append(_Balance(", ".join(filter(None, (where, meeting.aspect, label))), powered.balance_p))
+            looked_at.append(
+                _Balance(", ".join(filter(None, (where, meeting.aspect, label))), powered.balance_p)
+            )
         if lost := int((~np.isnan(part.human) & np.isnan(part.judge)).sum()):
             text = f"{quantity(lost, 'label')} of cases without a verdict of {choose.rater} left out"
             notes.append(Note(f"{where}, {meeting.aspect}: {text}"))
@@ -206,12 +237,12 @@ def _estimates(
         yield None, *_powered(part, _won, SHARE, True)
     else:
         facts = protocol_facts(meeting.protocol)
-        scale = Scale(min(names), max(names)) if names else None if facts.labels else Scale(*facts.ends)
+        scale: Bounds | None = (min(names), max(names)) if names else None if facts.labels else facts.ends
         same = alike and not met.ratings.raters[meeting.a.rater].of_metrics
         known = np.concatenate([part.hidden, part.judge] if same else [part.hidden])
         known = known[~np.isnan(known)]
         # a score outside the scale has none
-        if scale and known.size and (known.min() < scale.low or known.max() > scale.high):
+        if scale and known.size and (known.min() < scale[0] or known.max() > scale[1]):
             scale = None
         yield None, *_powered(part, lambda values: values, scale, same)
 
@@ -229,7 +260,7 @@ def _hit(values: FloatArray, label: float) -> FloatArray:
 
 
 def _powered(
-    part: _Part, measured: Callable[[FloatArray], FloatArray], scale: Scale | None, clip: bool
+    part: _Part, measured: Callable[[FloatArray], FloatArray], scale: Bounds | None, clip: bool
 ) -> tuple[PredictionPoweredMean, Estimate | None]:
     judge = measured(part.judge)
     powered = prediction_powered_mean(measured(part.human), judge, part.user, scale=scale, clip=clip)
@@ -243,7 +274,11 @@ def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -
     sources = {"people": powered.human, "judge": powered.judge, "both": powered.powered}
     if known is not None:
         sources["all labels"] = known
-    labelled = {"people": powered.n_labelled, "both": powered.n_labelled, "all labels": known.n if known else None}
+    labelled = {
+        "people": powered.n_labelled,
+        "both": powered.n_labelled,
+        "all labels": known.n if known else None,
+    }
     for source, found in sources.items():
         both = source == "both"
         yield {
@@ -277,13 +312,21 @@ def _balance_notes(balances: Sequence[_Balance]) -> Iterator[Note]:
 def _answer(rows: Sequence[Row], measure: str, choose: Options) -> str:
     """The first estimate from both, else from the labels alone, and what the judge saved."""
     found = next((r for r in rows if r["source"] == "both" and isinstance(r["value"], float)), None)
-    found = found or next((r for r in rows if r["source"] == "people" and isinstance(r["value"], float)), None)
+    found = found or next(
+        (r for r in rows if r["source"] == "people" and isinstance(r["value"], float)), None
+    )
     if found is None:
         return ""
-    value, low, high = (row if isinstance(row, float) else None for row in (found["value"], found["ci_low"], found["ci_high"]))
+    value, low, high = (
+        row if isinstance(row, float) else None for row in (found["value"], found["ci_low"], found["ci_high"])
+    )
     assert value is not None
     scale, unit, decimals = (1.0, "", 2) if measure == "mean" else (100.0, " %", 1)
-    ends = f" [{scale * low:.{decimals}f}, {scale * high:.{decimals}f}]" if low is not None and high is not None else ""
+    ends = (
+        f" [{scale * low:.{decimals}f}, {scale * high:.{decimals}f}]"
+        if low is not None and high is not None
+        else ""
+    )
     what = {"win_rate": "win rate", "mean": "mean"}.get(measure, f"share of {found['label']}")
     against = f" against {found['opponent']}" if found["opponent"] else ""
     said = f"By {choose.truth}, {found['system']}'s {what}{against} ({found['aspect']}) is {scale * value:.{decimals}f}{unit}{ends}"

@@ -101,7 +101,9 @@ def export(
     return write_rows(columns, rows_of(db, key, occasions), fmt, target)
 
 
-def left_out(project: Project, what: str, fmt: ExportFormat | RankingFormat, occasions: OccasionFilter) -> str:
+def left_out(
+    project: Project, what: str, fmt: ExportFormat | RankingFormat, occasions: OccasionFilter
+) -> str:
     """A sentence on the cases that an export leaves out because a time was chosen; empty if there are none."""
     counted: Countable = "cases"
     if what in RANKINGS:

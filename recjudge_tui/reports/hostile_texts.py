@@ -37,7 +37,9 @@ _COLUMNS = (
 )
 _HEURISTICS = (
     Note("heuristics: check each finding, and expect that some texts are missed"),
-    definition("judges see such texts as data, on one line and inside delimiters; none was changed or left out"),
+    definition(
+        "judges see such texts as data, on one line and inside delimiters; none was changed or left out"
+    ),
 )
 
 

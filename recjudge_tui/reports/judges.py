@@ -14,7 +14,12 @@ from recjudge_tui.reports.common.table import Column, Note, Row, Table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import judges_used
 
-_JUDGES = (Column("spec", "Judge"), Column("source", "Where"), Column("key", "Key"), Column("details", "Details"))
+_JUDGES = (
+    Column("spec", "Judge"),
+    Column("source", "Where"),
+    Column("key", "Key"),
+    Column("details", "Details"),
+)
 _PROBE = (Column("what", "What"), Column("found", "Found"), Column("note", "Note"))
 _TRIAL = (
     Column("kind", "Kind"),
@@ -39,7 +44,9 @@ def judges_table(db: Database, base_url: str = "") -> Table:
     rows += [row(f"{name}:…", "another package", package) for name, package in third_party().items()]
     notes = [Note(rules_note())]
     try:
-        rows += [row(f"ollama:{name}", "installed in Ollama", details) for name, details in _installed(base_url)]
+        rows += [
+            row(f"ollama:{name}", "installed in Ollama", details) for name, details in _installed(base_url)
+        ]
     except JudgeError as error:
         notes.append(Note(one_line(f"{error.title}. {error.cause} {error.next_step}")))
     # as the form of a run finds them
@@ -63,7 +70,8 @@ def _provider_row(provider: Provider) -> Row:
         "spec": provider.form,
         "source": "built in" if installed else "not installed",
         "key": f"{', '.join(here)} set" if here else missing,
-        "details": provider.about + ("" if installed else f"; needs: pip install 'recjudge[{provider.extra}]'"),
+        "details": provider.about
+        + ("" if installed else f"; needs: pip install 'recjudge[{provider.extra}]'"),
     }
 
 
@@ -83,9 +91,14 @@ def probe_table(judge: str, found: Capabilities | None, price: str) -> Table:
     """The result of a probe, one row per property; without a record the judge cannot be used. `price` is in words."""
     title = f"Judge {judge}"
     if found is None:
-        return Table(title, _PROBE, ({"what": "usable", "found": "no", "note": ""},), answer=f"{judge} cannot be used.")
+        return Table(
+            title, _PROBE, ({"what": "usable", "found": "no", "note": ""},), answer=f"{judge} cannot be used."
+        )
     if not found.language_model:
-        answers = [("reachable", "yes", ""), ("model", found.model, "not a language model, so no call was made")]
+        answers = [
+            ("reachable", "yes", ""),
+            ("model", found.model, "not a language model, so no call was made"),
+        ]
     else:
         answers = _answers(found, price)
     rows: tuple[Row, ...] = tuple({"what": what, "found": said, "note": note} for what, said, note in answers)
@@ -100,8 +113,16 @@ def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:
         return "accepted" if value else "unknown" if value is None else "no such parameter"
 
     context = found.context_length
-    sight = {True: "it read a word in an image", False: "it cannot be asked with --images", None: "not tested"}
-    confident = "labels get a confidence if the server returns them" if found.logprobs else "no confidence from one answer"
+    sight = {
+        True: "it read a word in an image",
+        False: "it cannot be asked with --images",
+        None: "not tested",
+    }
+    confident = (
+        "labels get a confidence if the server returns them"
+        if found.logprobs
+        else "no confidence from one answer"
+    )
     return [
         ("reachable", "yes", ", ".join(found.endpoints)),
         ("model", found.model, f"digest {found.digest[:12]}" if found.digest else ""),
@@ -114,7 +135,11 @@ def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:
         ("seed", accepted("seed", found.seed), ""),
         ("logprobs", _yes_no(found.logprobs), confident),
         ("sees images", _yes_no(found.images), sight[found.images]),
-        ("context length", "not reported" if context is None else f"{context:,}", "" if context is None else "tokens"),
+        (
+            "context length",
+            "not reported" if context is None else f"{context:,}",
+            "" if context is None else "tokens",
+        ),
         (
             "latency",
             "unknown" if found.latency_s is None else f"{found.latency_s:.2f} s",
@@ -136,7 +161,8 @@ def trial_table(trial: Trial, prompt: str) -> Table:
     """
     reply, parsed = trial.reply, trial.parsed
     rows: list[Row] = [
-        {"kind": "answer"} | {name: getattr(answer, name) for name in ("aspect", "label", "value", "confidence", "reasoning")}
+        {"kind": "answer"}
+        | {name: getattr(answer, name) for name in ("aspect", "label", "value", "confidence", "reasoning")}
         for answer in (parsed.answers if parsed else ())
     ]
     for flag in parsed.flags if parsed else ():
@@ -163,7 +189,9 @@ def trial_table(trial: Trial, prompt: str) -> Table:
     notes.append(Note("a trial: nothing is stored and no verdict is counted"))
     if trial.rater_kind in BUILT_IN:
         notes.append(Note(f"“{trial.judge}” is not a language model"))
-    said = ", ".join(f"{row['aspect']} {row['label'] or row['value']}" for row in rows if row["kind"] == "answer")
+    said = ", ".join(
+        f"{row['aspect']} {row['label'] or row['value']}" for row in rows if row["kind"] == "answer"
+    )
     return Table(
         f"{prompt} on case {trial.case_id}", _TRIAL, tuple(rows), tuple(notes), settings,
         answer=f"{trial.judge} says: {said}." if said else "",

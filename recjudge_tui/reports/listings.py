@@ -48,7 +48,11 @@ def _columns(*columns: str) -> tuple[Column, ...]:
 
 
 def _listed(
-    title: str, columns: tuple[Column, ...], rows: Iterable[StoredRow | Row], notes: Iterable[str] = (), answer: str = ""
+    title: str,
+    columns: tuple[Column, ...],
+    rows: Iterable[StoredRow | Row],
+    notes: Iterable[str] = (),
+    answer: str = "",
 ) -> Table:
     """A table of stored rows; ids become text."""
     kept: list[Row] = []
@@ -85,7 +89,9 @@ def projects(db: Database) -> Table:
     """One row per project."""
     found = project_overview(db)
     notes = [] if found else [Note("no project yet: an import makes one", step=Step("import"))]
-    return _listed("Projects", _PROJECTS, found, notes, f"{quantity(len(found), 'project')}." if found else "")
+    return _listed(
+        "Projects", _PROJECTS, found, notes, f"{quantity(len(found), 'project')}." if found else ""
+    )
 
 
 def project(of: Project) -> Table:
@@ -94,7 +100,12 @@ def project(of: Project) -> Table:
     counts = dict(project_counts(db, key))
     known, runs_made = list_raters(db, key), list_runs(db, key)
     verdicts = sum(row["verdicts"] for row in known)
-    counts |= {"cases": case_count(db, key), "raters": len(known), "verdicts": verdicts, "runs": len(runs_made)}
+    counts |= {
+        "cases": case_count(db, key),
+        "raters": len(known),
+        "verdicts": verdicts,
+        "runs": len(runs_made),
+    }
     details = {
         "events": ", ".join(f"{name} {count:,}" for name, count in event_counts(db, key).items()),
         "heldout": ", ".join(heldout_types(db, key)),
@@ -102,11 +113,15 @@ def project(of: Project) -> Table:
         "raters": ", ".join(row["name"] for row in known),
         "runs": ", ".join(f"{row['id']} {row['state']}" for row in runs_made[:5]),
     }
-    rows = [{"what": what, "count": count, "details": details.get(what, "")} for what, count in counts.items()]
+    rows = [
+        {"what": what, "count": count, "details": details.get(what, "")} for what, count in counts.items()
+    ]
     notes = [Note(sentence, "warning") for sentence in held_out_copies(db, key).sentences]
     if repeated := repeated_events(db, key):
         notes.append(
-            Note(f"{quantity(repeated, 'event')} imported more than once: judges and metrics count each only once")
+            Note(
+                f"{quantity(repeated, 'event')} imported more than once: judges and metrics count each only once"
+            )
         )
     if not verdicts:
         notes.append(Note("nothing is judged yet", step=Step("judge")))
@@ -121,11 +136,14 @@ def project(of: Project) -> Table:
 def imports(of: Project, _: Options) -> Table:
     """One row per import, newest first."""
     found = [
-        dict(row) | {"warnings": len(json.loads(row["warnings"]))} for row in reversed(list_imports(of.db, of.id))
+        dict(row) | {"warnings": len(json.loads(row["warnings"]))}
+        for row in reversed(list_imports(of.db, of.id))
     ]
     stored, skipped = (sum(row[name] for row in found) for name in ("rows_stored", "rows_skipped"))
     answer = f"{quantity(len(found), 'import')}: {quantity(stored, 'row')} stored, {skipped:,} skipped."
-    table = _listed("Imports", _IMPORTS, found, () if found else (Note("no import yet", step=Step("import")),), answer)
+    table = _listed(
+        "Imports", _IMPORTS, found, () if found else (Note("no import yet", step=Step("import")),), answer
+    )
     return _brief(table, "id", "kind", "path", "rows_stored", "rows_skipped", "created_at", "undone_at")
 
 
@@ -136,9 +154,15 @@ def cases(of: Project, choose: Options) -> Table:
     notes = [Note(f"{len(found):,} of {total:,} cases")] if len(found) < total else []
     if not total:
         notes.append(Note("no case yet: planning a run or importing labels makes them", step=Step("judge")))
-    answer = f"{quantity(total, 'case')}, {judged:,} of the {len(found):,} listed with verdicts." if total else ""
+    answer = (
+        f"{quantity(total, 'case')}, {judged:,} of the {len(found):,} listed with verdicts." if total else ""
+    )
     table = _listed("Cases", _CASES, found, notes, answer)
-    used = [name for name in ("context", "served_at", "item_id", "system_b") if any(row[name] for row in table.rows)]
+    used = [
+        name
+        for name in ("context", "served_at", "item_id", "system_b")
+        if any(row[name] for row in table.rows)
+    ]
     return _brief(table, "case_id", "kind", "user_id", "system_a", "verdicts", *used)
 
 
@@ -149,7 +173,9 @@ def saved_filters(of: Project, _: Options) -> Table:
         for saved in stored_filters(of.db, of.id)
     ]
     columns = _columns("name|Name", "filter|Filter", "saved|(Saved)|time")
-    return _listed(f"Saved filters of {of.name}", columns, found, () if found else ("no filter is saved yet",))
+    return _listed(
+        f"Saved filters of {of.name}", columns, found, () if found else ("no filter is saved yet",)
+    )
 
 
 # ---- raters and prompts ----------------------------------------------------------------------------------------------
@@ -170,7 +196,9 @@ def raters(of: Project, _: Options) -> Table:
     asked: dict[str, dict[str, None]] = {}
     for run in run_conditions(of.db, of.id):
         spec = json.loads(run.judge).get("spec", "")
-        asked.setdefault(run.rater, {})["; ".join(filter(None, (spec, run.prompt.name, _unusual(run.settings))))] = None
+        asked.setdefault(run.rater, {})[
+            "; ".join(filter(None, (spec, run.prompt.name, _unusual(run.settings))))
+        ] = None
     rows = [
         dict(row)
         | {
@@ -201,7 +229,9 @@ def prompts(db: Database) -> Table:
     """One row per version of a prompt."""
     found = list_prompts(db)
     used = sum(row["runs"] > 0 for row in found)
-    table = _listed("Prompts", _PROMPTS, found, (), f"{quantity(len(found), 'prompt')}, {used:,} used by runs.")
+    table = _listed(
+        "Prompts", _PROMPTS, found, (), f"{quantity(len(found), 'prompt')}, {used:,} used by runs."
+    )
     return _brief(table, "name", "version", "protocol", "domain", "origin", "runs")
 
 
@@ -239,7 +269,9 @@ def runs(db: Database, of: Project | None = None) -> Table:
         notes.append(Note("no run yet", step=Step("judge")))
     table = _listed("Runs", _RUNS, found, notes, _runs_answer(found))
     several = {"project"} if of is None else set()
-    return _brief(table, *several, "id", "rater", "protocol", "prompt", "state", "done", "failed", "cost_usd", "seconds")
+    return _brief(
+        table, *several, "id", "rater", "protocol", "prompt", "state", "done", "failed", "cost_usd", "seconds"
+    )
 
 
 def _runs_answer(found: Sequence[StoredRow]) -> str:
@@ -267,7 +299,9 @@ def run_notes(run: StoredRow) -> tuple[str, ...]:
             " of tokens, lost answers and calls in flight; a budget counts it as spent"
         )
     if run["state"] == "running" and (run["waiting_until"] or "") > now():
-        notes.append(f"run {run['id']}: waits until {run['waiting_until']}, because its server asked for a pause")
+        notes.append(
+            f"run {run['id']}: waits until {run['waiting_until']}, because its server asked for a pause"
+        )
     return tuple(notes)
 
 
@@ -286,7 +320,9 @@ def run(db: Database, run_id: int) -> Table:
     ]  # fmt: skip
     columns = (*_RUNS, Column("tokens_reused", "Reused", "int", minor=True))
     row = dict(summary) | {"tokens_reused": progress.tokens_reused if progress.tokens_counted else None}
-    table = _listed(f"Run {run_id}", columns, [row], [Note(text, "warning") for text in notes], _runs_answer([summary]))
+    table = _listed(
+        f"Run {run_id}", columns, [row], [Note(text, "warning") for text in notes], _runs_answer([summary])
+    )
     return replace(table, settings=settings)
 
 
@@ -297,7 +333,10 @@ def run_settings(of: Project, _: Options) -> Table:
         settings, judge = json.loads(run.settings), json.loads(run.judge)
         served = json.loads(run.identity or "{}")
         rows.append(
-            {column.name: settings.get(column.name, "" if column.kind == "text" else None) for column in _SETTINGS}
+            {
+                column.name: settings.get(column.name, "" if column.kind == "text" else None)
+                for column in _SETTINGS
+            }
             | {
                 "swap": settings.get("swap"),
                 "temperature": sampling_of(RunSettings.model_validate_json(run.settings), 0).temperature,
@@ -375,7 +414,11 @@ def batches(run_id: int, found: Sequence[StoredRow]) -> Table:
     """The batches of a run at a provider, oldest first."""
     notes = () if found else (f"run {run_id} has no batch at a provider",)
     sent, done = (sum(row[name] or 0 for row in found) for name in ("calls", "done"))
-    answer = f"{done:,} of {quantity(sent, 'call')} answered in {quantity(len(found), 'batch', 'batches')}." if found else ""
+    answer = (
+        f"{done:,} of {quantity(sent, 'call')} answered in {quantity(len(found), 'batch', 'batches')}."
+        if found
+        else ""
+    )
     return _listed(f"Batches of run {run_id}", _BATCHES, found, notes, answer)
 
 
@@ -395,7 +438,8 @@ def triage_log(of: Project, _: Options) -> Table:
         shown: dict[str, Any] = {c.name: getattr(entry, c.name) for c in _LOG if c.name != "standing"}
         undoes = "" if entry.undoes is None else str(entry.undoes)
         rows.append(
-            shown | {"case_id": str(entry.case_id), "undoes": undoes, "standing": "yes" if entry.active else "no"}
+            shown
+            | {"case_id": str(entry.case_id), "undoes": undoes, "standing": "yes" if entry.active else "no"}
         )
     counts = Counter(entry.action for entry in entries if entry.active)
     said = ", ".join(f"{n:,} {action}" for action, n in counts.most_common())

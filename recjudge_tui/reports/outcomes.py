@@ -20,15 +20,15 @@ from recjudge_tui.shapes import Base, base, battles, scores
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.experiments.online import (
+from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
+from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
+from recjudge_tui.stats.planning import (
     FEWEST_EXPECTED,
     FEWEST_IMPRESSIONS,
     Arm,
     lift,
     two_proportions,
 )
-from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
-from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.verdicts.ratings import Question, project_questions
@@ -90,7 +90,9 @@ _LOG = (
     Column("note", "Note"),
 )
 _METHODS = (
-    definition("rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978"),
+    definition(
+        "rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978"
+    ),
     definition(
         f"z and p: two proportions, pooled, two-sided; with fewer than {FEWEST_EXPECTED} expected clicks or non-clicks, or"
         f" {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; all assume independent impressions"
@@ -150,7 +152,19 @@ def outcomes(project: Project, choose: Options) -> Table:
     notes = [*log.notes, *_METHODS] if rows else [Note("no experiment is recorded yet")]
     answer = _answer(rows[-1], len(rows)) if rows else ""
     table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), {}, {}, answer)
-    names = ("experiment", "system_a", "system_b", "rate_a", "rate_b", "lift", "ci_low", "ci_high", "p", "winner", "note")
+    names = (
+        "experiment",
+        "system_a",
+        "system_b",
+        "rate_a",
+        "rate_b",
+        "lift",
+        "ci_low",
+        "ci_high",
+        "p",
+        "winner",
+        "note",
+    )
     return _with_brief(table, names)
 
 
@@ -177,7 +191,9 @@ def prediction_log(project: Project, choose: Options) -> Table:
         asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
         notes = [*about_base(asked), *rater_notes(asked), *_PREDICTIONS]
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=_hit_rates(rows))
-    return _with_brief(table, ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note"))
+    return _with_brief(
+        table, ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note")
+    )
 
 
 def _with_brief(table: Table, names: Sequence[str]) -> Table:
@@ -211,7 +227,11 @@ def _online(outcome: Outcome, alpha: float) -> Row:
     row |= {name: getattr(outcome, name) for name in Outcome._fields if name != "name"}
     for side, arm in (("a", a), ("b", b)):
         rate = arm.estimate()
-        row |= {f"rate_{side}": rate.value, f"rate_{side}_low": rate.ci_low, f"rate_{side}_high": rate.ci_high}
+        row |= {
+            f"rate_{side}": rate.value,
+            f"rate_{side}_low": rate.ci_low,
+            f"rate_{side}_high": rate.ci_high,
+        }
     undecided = "" if decided or test.note else f"not decided: p >= {alpha:g}"
     return row | {
         "lift": gain.value,
@@ -286,7 +306,11 @@ def _user_differences(values: FloatArray, first: BoolArray, users: IntArray) -> 
 
 
 def _log_row(
-    chosen: Base | None, outcome: Outcome, winner: object, told: _Prediction, tallies: dict[tuple[str, str], list[bool]]
+    chosen: Base | None,
+    outcome: Outcome,
+    winner: object,
+    told: _Prediction,
+    tallies: dict[tuple[str, str], list[bool]],
 ) -> Row:
     assert chosen is not None
     question, figure, way = told.question, told.figure, told.way
@@ -313,7 +337,8 @@ def _log_row(
         "hit_low": rate.ci_low,
         "hit_high": rate.ci_high,
         "note": join_notes(
-            figure.note if figure.value is None else "", "" if rate.value is not None else "no experiment is decided yet"
+            figure.note if figure.value is None else "",
+            "" if rate.value is not None else "no experiment is decided yet",
         ),
     }
 
@@ -327,12 +352,22 @@ def _answer(row: Row, experiments: int) -> str:
     first = "" if experiments == 1 else f"{quantity(experiments, 'experiment')}; the newest: "
     if not isinstance(gain, float) or not isinstance(p, float):
         return f"{first}{row['experiment']} shows nothing ({row['note']})."
-    ends = f" [{100 * low:+.1f}, {100 * high:+.1f}]" if isinstance(low, float) and isinstance(high, float) else ""
+    ends = (
+        f" [{100 * low:+.1f}, {100 * high:+.1f}]"
+        if isinstance(low, float) and isinstance(high, float)
+        else ""
+    )
     chance = "p < .0001" if p < 0.0001 else f"p {p:.4f}".replace("0.", ".")
-    said = f"{row['system_a']} got {100 * gain:+.1f} %{ends} clicks a view against {row['system_b']} ({chance})"
+    said = (
+        f"{row['system_a']} got {100 * gain:+.1f} %{ends} clicks a view against {row['system_b']} ({chance})"
+    )
     if row["winner"] is None:
         return f"{first}{said}: not decided."
-    judges = f"; {row['same_way']} of {quantity(int(str(row['judges'])), 'rater')} predicted it" if row["judges"] else ""
+    judges = (
+        f"; {row['same_way']} of {quantity(int(str(row['judges'])), 'rater')} predicted it"
+        if row["judges"]
+        else ""
+    )
     return f"{first}{said}{judges}."
 
 
@@ -340,7 +375,8 @@ def _hit_rates(rows: Sequence[Row]) -> str:
     """Each rater's hit rate at the end of the log."""
     last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
     told = [
-        f"{rater} ({protocol}) in {row['hits']} of {row['decided']}" for (rater, protocol), row in last.items()
+        f"{rater} ({protocol}) in {row['hits']} of {row['decided']}"
+        for (rater, protocol), row in last.items()
     ]
     return f"The winner was predicted by {', '.join(told)} decided experiments." if told else ""
 
@@ -375,7 +411,9 @@ def outcome_of(
         if hits > views:
             raise UsageError(f"{system} cannot have more clicks ({hits:,}) than impressions ({views:,})")
         if customers is not None and not 0 < customers <= views:
-            raise UsageError(f"{system} cannot have been shown to {customers:,} users in {views:,} impressions")
+            raise UsageError(
+                f"{system} cannot have been shown to {customers:,} users in {views:,} impressions"
+            )
     title = f"{systems[0]} vs {systems[1]}" if name is None else name.strip()
     if not title:
         raise UsageError("the experiment's name is empty")

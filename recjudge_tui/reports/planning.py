@@ -1,15 +1,14 @@
 """How many cases an evaluation needs, from assumptions or from a project's verdicts so far, and what these could have shown.
 
-One formula for all: the normal one of the test that is used, the mean of the users' means against 0, whose variance holds the
-design effect of users with several cases.
+One formula for all (`stats.planning`): the normal one of the test that is used, of the mean of the users' means against 0, whose
+variance holds the design effect of users with several cases.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 
@@ -22,17 +21,22 @@ from recjudge_tui.reports.common.table import Column, Note, Row, Table, definiti
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
-from recjudge_tui.stats.agreement.correlation import pearson
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.experiments.power import (
+from recjudge_tui.stats.planning import (
+    ONE_CASE,
     Discordance,
+    UserSizes,
+    detectable,
     intraclass,
     possible_correlation,
+    power_of,
     share_discordance,
+    units_needed,
+    user_factor,
+    user_sizes,
     win_rate_discordance,
 )
-from recjudge_tui.stats.hypotheses import units_for_power
 from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.verdicts.ratings import Question
 
@@ -89,8 +93,8 @@ _HINDSIGHT = definition(
 
 @dataclass(frozen=True)
 class _Situation:
-    """What the number of cases depends on, assumed or measured: `spread` is the variance of a user's mean by that of one case.
-    At hand: `n` cases of `users`, of which `seen` was the difference; 0 of assumptions."""
+    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users. At hand are `n` cases
+    of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
 
     of_pairs: bool
     ties: float = 0.0
@@ -99,13 +103,17 @@ class _Situation:
     correlation: float = 0.0
     cases_per_user: float = 1.0
     icc: float | None = 0.0
-    spread: float = 1.0
+    sizes: UserSizes = ONE_CASE
     fitted: bool = False
     label: str = ""
     n: int = 0
     users: int = 0
     seen: float | None = None
     note: str = ""
+
+    @property
+    def factor(self) -> float:
+        return user_factor(self.sizes, self.icc or 0.0)
 
     def discordance(self, difference: float) -> Discordance:
         """Raises ValueError for an impossible difference."""
@@ -117,14 +125,9 @@ class _Situation:
             correlation = possible_correlation(target, self.share, correlation)
         return share_discordance(target, self.share, correlation)
 
-    def error(self, difference: float) -> tuple[float, float]:
-        """The expected mean of the users' means, and its standard error with one user."""
-        expected = self.discordance(difference)
-        return expected.delta, math.sqrt(max(0.0, expected.psi - expected.delta**2) * self.spread)
-
-    @property
-    def largest(self) -> float:
-        return 0.5 - self.ties / 2 if self.of_pairs else 1.0 - self.share
+    def cells(self) -> Row:
+        names = ("ties", "consistency") if self.of_pairs else ("share", "correlation")
+        return {name: getattr(self, name) for name in (*names, "cases_per_user", "icc")}
 
 
 def plan(project: Project | None, choose: Options) -> Table:
@@ -133,11 +136,11 @@ def plan(project: Project | None, choose: Options) -> Table:
 
     Raises UsageError for assumptions that contradict each other or the protocol, NotFoundError for an unknown rater or system.
     """
-    _check(choose)
+    choose = choose.but(differences=_check(choose))
     of_pairs = compares_lists(choose.protocol)
     kind, title = _ASSUMED[of_pairs], f"Plan: {choose.protocol}"
     if project is None:
-        if choose.systems or choose.rater:
+        if choose.between or choose.rater:
             raise UsageError("systems and raters need a project", "Name the project.")
         situation = _stated(_Situation(of_pairs), choose)
         rows = []
@@ -149,9 +152,15 @@ def plan(project: Project | None, choose: Options) -> Table:
                     f"a difference of {difference:.1%} is impossible", f"{error}.".capitalize()
                 ) from error
         return _with_brief(
-            Table(title, (*kind, *_NEEDED, _NOTE), tuple(rows), (_METHOD, _UNITS[of_pairs]), answer=_answer(rows, choose))
+            Table(
+                title,
+                (*kind, *_NEEDED, _NOTE),
+                tuple(rows),
+                (_METHOD, _UNITS[of_pairs]),
+                answer=_answer(rows, choose),
+            )
         )
-    check_systems(project.db, project.id, choose.systems)
+    check_systems(project.db, project.id, choose.between)
     chosen = base(project, choose.selection())
     rows = [
         {"rater": question.rater, "system": system, "opponent": opponent} | row
@@ -166,7 +175,8 @@ def plan(project: Project | None, choose: Options) -> Table:
     return _with_brief(Table(title, columns, tuple(rows), tuple(notes), answer=_answer(rows, choose)))
 
 
-def _check(choose: Options) -> None:
+def _check(choose: Options) -> tuple[float, ...]:
+    """The differences to plan for. Raises UsageError for assumptions that contradict each other or the protocol."""
     protocols_meeting(choose.protocol)
     if not protocol_facts(choose.protocol).labels:
         labelled = [name for name in offered() if protocol_facts(name).labels]
@@ -176,8 +186,17 @@ def _check(choose: Options) -> None:
     for name in ("share", "correlation") if compares_lists(choose.protocol) else ("ties", "consistency"):
         if choose[name] is not None:
             raise UsageError(f"{name} has no meaning for {choose.protocol}")
-    if choose.systems and len(set(choose.systems)) != 2:
+    if choose.between and len(set(choose.between)) != 2:
         raise UsageError("two different systems are needed", next_step="Name them as new,old.")
+    try:
+        differences = tuple(float(difference) for difference in choose.differences)
+    except ValueError:
+        differences = ()
+    if not differences or not all(0 < difference <= 1 for difference in differences):
+        raise UsageError(
+            f"differences {', '.join(map(str, choose.differences))}: numbers above 0 and at most 1 are needed, as 0.05,0.1"
+        )
+    return differences
 
 
 def _stated(situation: _Situation, choose: Options) -> _Situation:
@@ -185,77 +204,47 @@ def _stated(situation: _Situation, choose: Options) -> _Situation:
     names = ("ties", "consistency", "share", "correlation", "cases_per_user", "icc")
     given = {name: choose[name] for name in names if choose[name] is not None}
     made = replace(situation, fitted=bool(situation.n) and "correlation" not in given, **given)
-    if "cases_per_user" in given or (not situation.n and "icc" in given):
-        return replace(made, spread=_spread(np.array([made.cases_per_user]), made.icc))
-    if "icc" in given:
-        # a mean of 1 / m over the users gives the spread of their means
-        inverse = situation.spread if not situation.icc else _inverse(situation)
-        return replace(made, spread=made.icc + (1 - made.icc) * inverse)
-    return made
-
-
-def _inverse(situation: _Situation) -> float:
-    icc = min(max(situation.icc or 0.0, 0.0), 1 - 1e-9)
-    return (situation.spread - icc) / (1 - icc)
-
-
-def _spread(sizes: FloatArray | IntArray, icc: float | None) -> float:
-    """The variance of the mean of a user's cases by that of one case, over users: the mean of icc + (1 - icc) / m."""
-    alike = min(max(icc or 0.0, 0.0), 1.0)
-    return float(alike + (1 - alike) * np.mean(1 / sizes))
-
-
-# ---- the formula -----------------------------------------------------------------------------------------------------
+    return replace(made, sizes=user_sizes(made.cases_per_user)) if "cases_per_user" in given else made
 
 
 def _needed(situation: _Situation, difference: float, choose: Options) -> Row:
-    effect, error = situation.error(difference)
-    users = units_for_power(effect, error, 1.0, alpha=choose.alpha, power=choose.power)
+    expected, factor = situation.discordance(difference), situation.factor
+    users = units_needed(expected, alpha=choose.alpha, power=choose.power, factor=factor)
     needed = None if users is None else math.ceil(users * situation.cases_per_user - 1e-9)
-    names = ("ties", "consistency") if situation.of_pairs else ("share", "correlation")
-    return {name: getattr(situation, name) for name in (*names, "cases_per_user", "icc")} | {
+    return situation.cells() | {
         "difference": difference,
-        "design_effect": situation.spread * situation.cases_per_user,
+        "design_effect": factor * situation.cases_per_user,
         "needed": needed,
         "users_needed": users,
         "calls_needed": None if needed is None else 2 * needed,
-        "note": "" if needed is not None else "more than ten million users" if effect else "cannot be detected",
+        "note": ""
+        if needed is not None
+        else "more than ten million"
+        if expected.delta
+        else "cannot be detected",
     }
 
 
 def _rows(situation: _Situation, choose: Options) -> Iterator[Row]:
     """A row for each difference, with what the cases at hand could have shown."""
-
-    def power(difference: float) -> float:
-        effect, error = situation.error(difference)
-        if not error:
-            return float(effect != 0)
-        reach = math.sqrt(situation.users) * abs(effect) / error
-        return NormalDist().cdf(reach - NormalDist().inv_cdf(1 - choose.alpha / 2)) if effect else 0.0
-
-    reach = _smallest(lambda difference: power(difference) >= choose.power, situation.largest)
+    most = 0.5 - situation.ties / 2 if situation.of_pairs else 1.0 - situation.share
+    test = {"alpha": choose.alpha, "factor": situation.factor}
+    reach = detectable(situation.discordance, 0.0, most, situation.users, power=choose.power, **test)
     at_hand: Row = {"n": situation.n, "users": situation.users, "seen": situation.seen, "detectable": reach}
     at_hand |= {} if situation.of_pairs else {"label": situation.label}
     for difference in choose.differences:
         try:
-            row = _needed(situation, difference, choose) | {"power_at_hand": power(difference)}
+            row = _needed(situation, difference, choose)
+            row["power_at_hand"] = power_of(situation.discordance(difference), situation.users, **test)
         except ValueError as error:
-            row = {"difference": difference, "needed": None, "power_at_hand": None, "note": str(error)}
-            names = ("ties", "consistency") if situation.of_pairs else ("share", "correlation")
-            row |= {name: getattr(situation, name) for name in (*names, "cases_per_user", "icc")}
+            row = situation.cells() | {
+                "difference": difference,
+                "needed": None,
+                "power_at_hand": None,
+                "note": str(error),
+            }
         few = "too few cases for any difference" if reach is None else ""
         yield row | at_hand | {"note": join_notes(str(row["note"]), situation.note, few)}
-
-
-def _smallest(enough: Callable[[float], bool], most: float) -> float | None:
-    """The smallest difference up to `most` that is enough, by bisection."""
-    if most <= 0 or not enough(most):
-        return None
-    low, high = 0.0, most
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
 
 
 # ---- what the verdicts so far show -----------------------------------------------------------------------------------
@@ -264,12 +253,12 @@ def _smallest(enough: Callable[[float], bool], most: float) -> float | None:
 def _situations(chosen: Base, question: Question, choose: Options) -> Iterator[tuple[str, str, _Situation]]:
     """The measured values of a rater, for each two systems it judged."""
     if compares_lists(choose.protocol):
-        yield from _pairs(chosen, question, choose.systems)
+        yield from _pairs(chosen, question, choose.between)
         return
     values = chosen.ratings.verdicts[question].value
     names = label_names(chosen.project.db, chosen.project.id, choose.protocol, question.aspect, values)
     if names is not None and not chosen.rater(question).of_metrics:
-        yield from _shares(chosen, question, max(names), names[max(names)], choose.systems)
+        yield from _shares(chosen, question, max(names), names[max(names)], choose.between)
 
 
 def _pairs(chosen: Base, question: Question, wanted: Sequence[str]) -> Iterator[tuple[str, str, _Situation]]:
@@ -321,7 +310,7 @@ def _shares(
                     found,
                     label=label,
                     share=float(others.mean()),
-                    correlation=(pearson(hits, others) if hits.size > 1 else None) or 0.0,
+                    correlation=_phi(hits, others),
                     seen=float((hits - others).mean()),
                 ),
             )
@@ -343,16 +332,34 @@ def _at_hand(situation: _Situation, values: FloatArray, users: IntArray) -> _Sit
         users=int(sizes.size),
         cases_per_user=values.size / sizes.size,
         icc=alike.value,
-        spread=_spread(sizes, alike.value),
+        sizes=tuple((int(size), float(np.mean(sizes == size))) for size in np.unique(sizes)),
         note=note,
     )
+
+
+def _phi(a: FloatArray, b: FloatArray) -> float:
+    """The correlation of two yes-or-no answers; 0 where one does not vary."""
+    spread = float(a.std() * b.std())
+    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread else 0.0
 
 
 # ---- what people read first ------------------------------------------------------------------------------------------
 
 
 def _with_brief(table: Table) -> Table:
-    names = ("rater", "system", "opponent", "difference", "needed", "users_needed", "n", "users", "detectable", "power_at_hand", "note")
+    names = (
+        "rater",
+        "system",
+        "opponent",
+        "difference",
+        "needed",
+        "users_needed",
+        "n",
+        "users",
+        "detectable",
+        "power_at_hand",
+        "note",
+    )
     kept = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
     rows = tuple({c.name: row[c.name] for c in kept if c.name in row} for row in table.rows)
     return replace(table, brief=Table(table.title, kept, rows))
@@ -364,9 +371,13 @@ def _answer(rows: Sequence[Row], choose: Options) -> str:
     if row is None:
         return "No number of cases shows these differences." if rows else ""
     difference = float(str(row["difference"]))
-    what = f"a win rate of {50 + 100 * difference:g} %" if compares_lists(choose.protocol) else f"{100 * difference:g} points"
+    what = (
+        f"a win rate of {50 + 100 * difference:g} %"
+        if compares_lists(choose.protocol)
+        else f"{100 * difference:g} points"
+    )
     takes = f"takes {quantity(int(str(row['needed'])), 'case')} of {quantity(int(str(row['users_needed'])), 'user')}"
-    said = f"To show {what} with power {choose.power:.0%} {takes} ({int(str(row['calls_needed'])):,} calls)"
+    said = f"To show {what} with power {100 * choose.power:g} % {takes} ({int(str(row['calls_needed'])):,} calls)"
     if "rater" not in row:
         return f"{said}."
     here = f"{row['rater']} has judged {int(str(row['n'])):,} of {row['system']} against {row['opponent']}"

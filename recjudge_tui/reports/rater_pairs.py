@@ -18,13 +18,12 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import categories, label_names
 from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, meet, meetings, verdicts_of
-from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement import RatedPair, agreement_estimates, pairs_interval
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
-from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
 
@@ -149,7 +148,7 @@ def estimates(
     """The statistics of two raters' values (cases,), intervals over users; of a share, n counts the cases in it."""
     found = agreement_estimates(
         a, b, user, seen.labels(labels), tuple(stats), mirrored=seen.mirrored, groups=groups,
-        resamples=RESAMPLES if intervals else 0, level=confidence,
+        level=confidence,
     )  # fmt: skip
     for stat in found:
         if STATISTICS[stat].directed:

@@ -55,11 +55,15 @@ def verdicts(project: Project, choose: Options) -> Table:
     rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in verdict_rows(project.db, shown))
     notes = [Note(f"the first {len(rows):,} are listed")] if len(rows) < len(ids) else []
     raters = project_raters(project.db, project.id)
-    notes += map(Note, combined_notes(raters[name] for name in dict.fromkeys(str(row["rater"]) for row in rows)))
+    notes += map(
+        Note, combined_notes(raters[name] for name in dict.fromkeys(str(row["rater"]) for row in rows))
+    )
     settings = {"filter": chosen.text(), "verdicts": len(ids)}
     table = Table("Verdicts", _COLUMNS, rows, tuple(notes), settings, {}, _answer(listing, chosen, rows))
     kept = tuple(column for column in _COLUMNS if column.name in _BRIEF)
-    return replace(table, brief=Table("Verdicts", kept, tuple({c.name: row[c.name] for c in kept} for row in rows)))
+    return replace(
+        table, brief=Table("Verdicts", kept, tuple({c.name: row[c.name] for c in kept} for row in rows))
+    )
 
 
 _BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")

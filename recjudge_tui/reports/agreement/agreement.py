@@ -48,9 +48,9 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement import ac2, percent
-from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,

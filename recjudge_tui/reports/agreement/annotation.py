@@ -10,8 +10,8 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
 from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
 from recjudge_tui.store.database import Database

@@ -26,9 +26,9 @@ from recjudge_tui.reports.common.pairing import (
 )
 from recjudge_tui.reports.common.scales import categories, combined_notes, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.ensembles import MOST_RATERS, SizeFigures, subset_figures
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,

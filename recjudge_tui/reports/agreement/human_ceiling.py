@@ -17,10 +17,10 @@ from recjudge_tui.reports.common.orientation import labels_seen
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
 from recjudge_tui.stats.agreement import RatedPair, pairs_interval
-from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.combining.consensus import RULES, joint
 from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings

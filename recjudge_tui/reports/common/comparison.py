@@ -10,10 +10,10 @@ import numpy as np
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation
 from recjudge_tui.stats.agreement import agreement_estimates
-from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate
+from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.store.verdicts.generations import Lifetimes, in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Rater, Verdicts, of_selection
 

@@ -21,8 +21,8 @@ from recjudge_tui.reports.common.scales import (
     speaks_for_people,
 )
 from recjudge_tui.reports.common.usual_raters import UsualQuestions, usual_questions
-from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS
 from recjudge_tui.stats.defaults import RESAMPLES
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings, project_questions, project_raters

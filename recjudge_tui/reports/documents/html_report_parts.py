@@ -60,7 +60,7 @@ class SectionInput(NamedTuple):
 
 def about(context: SectionInput) -> Part:
     """Versions and the date: everything needed to make the same report again."""
-    from recjudge_tui.reports.projects.overview import project_table
+    from recjudge_tui.reports.listings import project
     from recjudge_tui.store.migrations import known_migrations
 
     facts = [
@@ -77,7 +77,7 @@ def about(context: SectionInput) -> Part:
     ]
     rows: tuple[Row, ...] = tuple({"what": what, "found": finding} for what, finding in facts)
     made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
-    return Part(tables=(project_table(context.db, context.project_id), made_with))
+    return Part(tables=(project(Project.numbered(context.db, context.project_id)), made_with))
 
 
 def _version(name: str) -> str:
@@ -88,12 +88,10 @@ def _version(name: str) -> str:
 
 
 def runs(context: SectionInput) -> Part:
-    from recjudge_tui.reports.projects.overview import raters_table, runs_table
-    from recjudge_tui.reports.projects.run_settings import run_settings_table
+    from recjudge_tui.reports.listings import runs as listed
 
-    db, identity = context.db, context.project_id
-    tables = (runs_table(db, identity), run_settings_table(db, identity), raters_table(db, identity))
-    return Part(tables=tables)
+    of = Project.numbered(context.db, context.project_id)
+    return Part(tables=(listed(of.db, of), table_of(of, "runs settings"), table_of(of, "rater list")))
 
 
 def leaderboards(context: SectionInput) -> Part:
@@ -174,16 +172,11 @@ def position(context: SectionInput) -> Part:
 
 
 def failures(context: SectionInput) -> Part:
-    from recjudge_tui.reports.projects.run_settings import failures_table
-
-    return Part(tables=(failures_table(context.db, context.project_id),))
+    return Part(tables=(table_of(Project.numbered(context.db, context.project_id), "runs failures"),))
 
 
 def cost(context: SectionInput) -> Part:
-    from recjudge_tui.reports.projects.cost import cost_table
-
-    table = cost_table(context.db, context.project_id, resamples=context.resamples, seed=context.seed)
-    return Part(tables=(table,))
+    return Part(tables=(table_of(Project.numbered(context.db, context.project_id), "cost"),))
 
 
 def pictures(context: SectionInput) -> Part:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.biases import FORMULA
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import is_judging, origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Row, Table
@@ -21,7 +22,6 @@ from recjudge_tui.reports.documents.passport_parts import (
     price_rows,
 )
 from recjudge_tui.reports.documents.passport_rows import COLUMNS, Commands, sections
-from recjudge_tui.reports.biases import FORMULA
 from recjudge_tui.stats.defaults import RESAMPLES, level_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_names

@@ -11,13 +11,14 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.run import RunSettings, sampling_of
+from recjudge_tui.project import Project
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
-from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
-from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.reliability.calibration import (
     CALIBRATED,
     CalibrationOptions,
@@ -26,12 +27,12 @@ from recjudge_tui.reports.reliability.calibration import (
 )
 from recjudge_tui.reports.reliability.position import pair_answers
 from recjudge_tui.stats.agreement import position_consistency_estimate
-from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
+from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import (
     RaterRun,
@@ -361,7 +362,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
     """Dollars for 1,000 judged cases by protocol and prompt; seconds per call, median and 95th percentile."""
-    costs = cost_table(of.db, of.project_id, **of.drawn).rows
+    costs = table_of(Project.numbered(of.db, of.project_id), "cost").rows
     for row in costs:
         if row["rater"] != of.rater.name:
             continue

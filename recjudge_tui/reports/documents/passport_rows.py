@@ -12,8 +12,8 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
-from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.stats.registry import STATISTICS
 
 COLUMNS = (
     Column("part", "Part"),

@@ -9,10 +9,10 @@ from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.domain.roles import rules_note
 from recjudge_tui.domain.text import money
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.stats.registry import label_of
 from recjudge_tui.stats.defaults import POWER, level_text
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import Neighbours, PairTest, compared
+from recjudge_tui.stats.registry import label_of
 
 _MOST = 8
 _EVEN = 0.5

@@ -36,8 +36,7 @@ from recjudge_tui.reports.papers.saer_rebuilt import (
     rebuilt_answers,
 )
 from recjudge_tui.reports.papers.saer_statements import statement_rows
-from recjudge_tui.stats.agreement import qwk
-from recjudge_tui.stats.agreement import position_consistency_estimate
+from recjudge_tui.stats.agreement import position_consistency_estimate, qwk
 from recjudge_tui.stats.ranking import tally
 from recjudge_tui.store.database import Database
 

@@ -30,13 +30,13 @@ from recjudge_tui.reports.reliability.gate_questions import GateQuestions, gate_
 from recjudge_tui.reports.reliability.gate_sides import paired_cells, paired_notes, served_sides
 from recjudge_tui.reports.reliability.served_models import served_notes, served_settings
 from recjudge_tui.stats.agreement import Change
-from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
+from recjudge_tui.stats.registry import STATISTICS
 
 FIGURES = (*STATISTICS, "win_rate", "failure_rate")
 _ROUNDING = 1e-9

@@ -13,11 +13,11 @@ from recjudge_tui.reports.common.orientation import Orientation, orientation, or
 from recjudge_tui.reports.common.scales import categories, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement import mean_change
-from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, share_estimate
+from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
