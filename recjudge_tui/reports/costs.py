@@ -19,11 +19,10 @@ from recjudge_tui.reports.common.scales import categories, combined_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
-from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, orientation, pairs
-from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.combining.consensus import majority, mean
-from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
-from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
+from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
+from recjudge_tui.stats.arrays import BoolArray, FloatArray
+from recjudge_tui.stats.combining.consensus import Rule, joint
+from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
@@ -194,8 +193,6 @@ def _row(costs: list[CaseCost], human_price: float | None) -> Row:
 # ---- sets of judges --------------------------------------------------------------------------------------------------
 
 MOST_JUDGES = 8
-RULES = ("majority", "mean", "dawid-skene")
-_LABELLED = "scores between the labels: use the rule mean"
 _ABOUT = (
     definition(
         "only cases with a value from all these judges and the truth count; agreement is over those with a joint verdict (n)"
@@ -214,7 +211,8 @@ def _sets(project: Project, choose: Options) -> Table:
     Rules: `majority` (more than half; a split vote is no answer), `mean`, `dawid-skene` (learnt without the truth from
     all cases that all judges answered; for three or more judges). `human_price` is the cost of a person in the set.
     """
-    rule, truth = choose.rule or "majority", choose.truth
+    rule: Rule = choose.rule or "majority"
+    truth: str = choose.truth
     _check_set(choose, rule)
     known = project_raters(project.db, project.id)
     for name in (truth, *choose.raters):
@@ -317,12 +315,12 @@ def _measured(
     alike: list[Meeting],
     labels: list[float] | None,
     costs: list[float | None],
-    rule: str,
+    rule: Rule,
     asked: str | None,
     ordered: bool,
 ) -> Iterator[tuple[Row, Orientation]]:
     """Each set of judges, and the side from which its pairs are seen."""
-    whole = together.among(~np.isnan(together.stored[:-1]).any(axis=0))
+    whole = together.among(np.logical_not(np.isnan(together.stored[:-1]).any(axis=0)))
     stat = asked or usual_statistic(labels is not None and rule != "mean", ordered=ordered)
     for size in range(1, len(alike) + 1):
         for members in combinations(range(len(alike)), size):
@@ -336,20 +334,20 @@ def _measured(
                 "stat": stat,
                 "cost_per_case": None if None in spent else sum(price or 0.0 for price in spent),
             }
-            figures, seen = _agreement(whole, whole.stored[list(members)], names, labels, stat, rule)
+            figures, seen = _agreement(whole, whole.stored[list(members)], labels, stat, rule)
             yield row | figures, seen
 
 
 def _agreement(
-    whole: Pairs, votes: FloatArray, names: Sequence[str], labels: list[float] | None, stat: str, rule: str
+    whole: Pairs, votes: FloatArray, labels: list[float] | None, stat: str, rule: Rule
 ) -> tuple[Row, Orientation]:
     truth, cases = whole.stored[-1], whole.cases
-    verdicts, refused = _joined(votes, names, rule, of_pairs=bool(cases.is_pair[whole.row].any()))
-    if refused:
-        none = np.zeros(0, dtype=np.int64)
-        return {"n": 0, "note": refused}, orientation(none, none, none.astype(np.bool_), ())
+    if rule == "dawid-skene" and np.unique(votes).size > MOST_LABELS:
+        return {"n": 0, "note": "scores between the labels: use the rule mean"}, whole.among(truth != truth).seen
+    of_pairs = bool(cases.is_pair[whole.row].any())
+    verdicts = joint(rule, votes, votes.shape[0], of_pairs=of_pairs).values
     known = ~np.isnan(truth)
-    both = known & ~np.isnan(verdicts)
+    both: BoolArray = known & ~np.isnan(verdicts)
     seen = whole.among(both).seen
     found = estimates(
         verdicts[both] * seen.turn, truth[both] * seen.turn, whole.user[both], labels, (stat,), seen
@@ -361,18 +359,6 @@ def _agreement(
         "answered": float(both.sum() / known.sum()) if known.any() else None,
         "note": found.note,
     }, seen
-
-
-def _joined(votes: FloatArray, names: Sequence[str], rule: str, *, of_pairs: bool) -> tuple[FloatArray, str]:
-    """The joint verdicts, or the reason why the rule gives none."""
-    if rule != "dawid-skene":
-        return (majority if rule == "majority" else mean)(votes, votes.shape[0]), ""
-    if 1 < votes.shape[0] < FEWEST_RATERS:
-        return votes[0], f"dawid-skene needs {FEWEST_RATERS} judges"
-    if np.unique(votes).size > MOST_LABELS:
-        return votes[0], _LABELLED
-    labels = ensemble_labels(votes, names, of_pairs=of_pairs)
-    return labels.values, labels.refused
 
 
 def _sides(by_where: Mapping[str, Orientation]) -> list[Note]:
@@ -404,7 +390,8 @@ def _figures(row: Row) -> tuple[float, float, float] | None:
     """Negative cost, agreement and share answered, so that more is always better; None if one of them is unknown."""
     spent, value, answered = row["cost_per_case"], row.get("value"), row.get("answered")
     if isinstance(spent, float | int) and isinstance(value, float) and isinstance(answered, float):
-        return -float(spent), value, answered
+        # equal up to rounding is equal
+        return -float(spent), round(value, 12), answered
     return None
 
 

@@ -202,9 +202,9 @@ def _within(value: Any, bounds: Mapping[str, float]) -> bool:
     return all(inside[kind](bound) for kind, bound in bounds.items())
 
 
-def _function(place: str) -> Callable[[Project, Options], Any]:
+def _function(place: str) -> Callable[..., Any]:
     module, _, name = place.partition(":")
-    function: Callable[[Project, Options], Any] = getattr(
+    function: Callable[..., Any] = getattr(
         import_module(f"recjudge_tui.reports.{module}"), name
     )
     return function

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from recjudge_tui.domain.run import RunSettings, sampling_of
-from recjudge_tui.domain.run_options import RUN_OPTIONS
+from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
@@ -54,12 +54,8 @@ def _listed(
     notes: Iterable[str] = (),
     answer: str = "",
 ) -> Table:
-    """A table of stored rows; ids become text."""
-    kept: list[Row] = []
-    for row in rows:
-        cells = {c.name: row[c.name] for c in columns}
-        kept.append({c.name: str(cells[c.name]) if c.name == "id" else cells[c.name] for c in columns})
-    return Table(title, columns, tuple(kept), tuple(notes), answer=answer)
+    kept = tuple({column.name: row[column.name] for column in columns} for row in rows)
+    return Table(title, columns, kept, tuple(notes), answer=answer)
 
 
 def _brief(table: Table, *names: str) -> Table:
@@ -341,7 +337,7 @@ def run_settings(of: Project, _: Options) -> Table:
                 "swap": settings.get("swap"),
                 "temperature": sampling_of(RunSettings.model_validate_json(run.settings), 0).temperature,
                 "seed": str(settings.get("seed", "")),
-                "id": run.id,
+                "id": str(run.id),
                 "rater": run.rater,
                 "protocol": run.protocol,
                 "judge": judge.get("spec", ""),
@@ -364,10 +360,10 @@ def run_settings(of: Project, _: Options) -> Table:
     return _brief(table, "id", "rater", "protocol", "model", "prompt", "temperature", "repeats", "other")
 
 
-def _unusual(settings: str) -> str:
-    """The settings, beside those that have a column, that are not at their defaults."""
+def _unusual(settings: str, but: Collection[str] = _SHOWN) -> str:
+    """The settings that are not at their defaults, without those named."""
     given = json.loads(settings).items()
-    return ", ".join(f"{k} {_plain(v)}" for k, v in given if k not in _SHOWN and v != _USUAL.get(k))
+    return ", ".join(f"{k} {_plain(v)}" for k, v in given if k not in but and v != _USUAL.get(k))
 
 
 def _plain(value: object) -> str:
@@ -381,8 +377,9 @@ def _plain(value: object) -> str:
 def failures(of: Project, _: Options) -> Table:
     """One row per run and kind of failure, with one error as an example. Failures are not verdicts."""
     rows: list[Row] = [
-        {name: run[name] for name in ("id", "rater", "protocol", "calls")}
+        {name: run[name] for name in ("rater", "protocol", "calls")}
         | {
+            "id": str(run["id"]),
             "error_kind": failure["error_kind"],
             "failed": failure["calls"],
             "example": one_line(failure["example"] or "", 300),
@@ -419,7 +416,13 @@ def batches(run_id: int, found: Sequence[StoredRow]) -> Table:
         if found
         else ""
     )
-    return _listed(f"Batches of run {run_id}", _BATCHES, found, notes, answer)
+    return _listed(
+        f"Batches of run {run_id}",
+        _BATCHES,
+        [dict(row) | {"id": str(row["id"])} for row in found],
+        notes,
+        answer,
+    )
 
 
 # ---- readers ---------------------------------------------------------------------------------------------------------

@@ -417,7 +417,7 @@ def outcome_of(
     title = f"{systems[0]} vs {systems[1]}" if name is None else name.strip()
     if not title:
         raise UsageError("the experiment's name is empty")
-    return Outcome(title, systems[0], systems[1], *shown, *clicked, began_at, ended_at, *users)
+    return Outcome._make((title, *systems, *shown, *clicked, began_at, ended_at, *users))
 
 
 def _two(text: str, what: str) -> list[str]:

@@ -47,7 +47,7 @@ def verdicts(project: Project, choose: Options) -> Table:
 
     Raises UsageError for an invalid filter, NotFoundError if it names what the project does not have.
     """
-    chosen = project_filter(project.db, project.id, choose.filter)
+    chosen = project_filter(project.db, project.id, choose.filter or "")
     listing = listed_verdicts(project.db, project.id, chosen, choose.sort)
     ids = listing.ids
     shown = ids[: choose.limit]
