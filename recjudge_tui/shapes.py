@@ -6,11 +6,11 @@ lists that its rater judged. Each shape is built here and nowhere else; a report
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,14 +18,21 @@ from recjudge_tui.domain.protocols import OVERALL, offered, protocol_facts, ques
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, RUN_RATERS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
 from recjudge_tui.store.prompts.prompts import finer_labels
-from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.raters.raters import find_rater, rater_row
+from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.verdicts.changes import run_configurations
 from recjudge_tui.store.verdicts.flags import FlaggedLists, folded, load_flags
-from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
+from recjudge_tui.store.verdicts.generations import (
+    CaseOccasions,
+    case_occasions,
+    in_generation,
+    newest_judged,
+)
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,
     Crowd,
@@ -40,7 +47,9 @@ from recjudge_tui.store.verdicts.ratings import (
     of_selection,
     project_questions,
     project_raters,
+    run_verdicts,
 )
+from recjudge_tui.store.verdicts.scales import stored_scales
 
 if TYPE_CHECKING:
     from recjudge_tui.project import Project
@@ -66,10 +75,15 @@ class Base:
     selection: Selection
     ratings: Ratings
     questions: tuple[Question, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut
 
     def rater(self, question: Question) -> Rater:
         return self.ratings.raters[question.rater]
+
+    def is_nominal(self, question: Question) -> bool:
+        """Whether a question is answered by categories without an order."""
+        scale = stored_scales(self.project.db, self.project.id).get((question.protocol, question.aspect))
+        return scale is not None and not scale.ordered
 
 
 def base(project: Project, selection: Selection, *, newest: bool = True) -> Base:
@@ -81,7 +95,7 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     asked, named = _asked(project, selection, raters)
     left_out = LeftOut()
     if not named and not selection.readers:
-        asked, left_out = _usual(project, asked, raters)
+        asked, left_out = usual_questions(project, asked, raters)
     ratings = verdicts_of(project, asked, selection)
     ratings = newest_lists(ratings) if newest else ratings
     ratings = _as_crowd(ratings) if selection.crowd else ratings
@@ -121,20 +135,21 @@ def protocols_meeting(protocol: str | None) -> list[str] | None:
     return list(same_question(protocol))
 
 
-def _usual(
-    project: Project, asked: list[Question], raters: Mapping[str, Rater]
+def usual_questions(
+    project: Project, asked: Sequence[Question], raters: Mapping[str, Rater], named: Collection[str] = ()
 ) -> tuple[list[Question], LeftOut]:
     """The questions without those of readers, and of a person with fewer than FEWEST_CASES labels where somebody else has
-    as many."""
+    as many; `named` raters count in any case."""
     counts: dict[tuple[str, str], dict[str, int]] = {}
     for question in asked:
         by_rater = counts.setdefault(_same(question), {})
         count = count_up_to(project.db, project.id, question, FEWEST_CASES)
         by_rater[question.rater] = min(by_rater.get(question.rater, 0) + count, FEWEST_CASES)
-    readers = {q.rater for q in asked if raters[q.rater].kind in READERS}
+    free = [question for question in asked if question.rater not in named]
+    readers = {question.rater for question in free if raters[question.rater].kind in READERS}
     few = {
         q
-        for q in asked
+        for q in free
         if q.rater not in readers
         and raters[q.rater].kind in FIRST_HAND
         and counts[_same(q)][q.rater] < FEWEST_CASES <= max(counts[_same(q)].values())
@@ -562,11 +577,13 @@ class Pairs:
 
     @property
     def x(self) -> FloatArray:
-        return self.matrix[0]
+        first: FloatArray = self.matrix[0]
+        return first
 
     @property
     def y(self) -> FloatArray:
-        return self.matrix[1]
+        second: FloatArray = self.matrix[1]
+        return second
 
     @property
     def n(self) -> int:
@@ -595,7 +612,18 @@ class Pairs:
     @cached_property
     def complete(self) -> Pairs:
         """The cases with a value of every rater."""
-        return self.among(np.logical_not(np.isnan(self.stored).any(axis=0)))
+        return self.judged_by(self.stored.shape[0])
+
+    @property
+    def wide(self) -> FloatArray:
+        """The values as stored (raters, all cases), NaN where there is none."""
+        out = np.full((self.stored.shape[0], self.cases.ids.size), np.nan)
+        out[:, self.row] = self.stored
+        return out
+
+    def judged_by(self, fewest: int) -> Pairs:
+        """The cases with a value of at least so many raters."""
+        return self.among(np.asarray((~np.isnan(self.stored)).sum(axis=0) >= fewest))
 
     @property
     def left_out(self) -> list[str]:
@@ -685,6 +713,12 @@ class Met:
     questions: tuple[Question, ...]
     left_out: LeftOut = LeftOut()
 
+    @cached_property
+    def nominal(self) -> set[tuple[str, str]]:
+        """(protocol, aspect) of the questions that are answered by categories without an order."""
+        scales = stored_scales(self.project.db, self.project.id)
+        return {where for where, scale in scales.items() if not scale.ordered}
+
     def side(self, question: Question) -> Side:
         """A rater's verdicts, with what replaces missing ones. For a person, a case never asked about is missing, too."""
         verdicts = self.ratings.verdicts[question]
@@ -723,23 +757,27 @@ def meet(
         rater_row(project.db, project.id, name)
     protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
-    judged = {q.aspect for q in under_protocol(every, raters, selection.protocol)}
-    if judged and selection.aspect is not None and selection.aspect not in judged:
-        under = f" under {selection.protocol}" if selection.protocol else ""
-        raise UsageError(
-            f"there are no verdicts on an aspect “{selection.aspect}”{under}",
-            f"Available: {', '.join(sorted(judged))}.",
-        )
+    check_aspect(every, raters, selection.protocol, selection.aspect)
     questions, left_out = every, LeftOut()
     if not selection.raters and not selection.readers:
-        usual, left_out = _usual(project, every, raters)
-        counted = {*usual, *(q for q in every if q.rater == truth)}
-        questions = [q for q in every if q in counted]
-        about = under_protocol([q for q in every if q not in counted], raters, selection.protocol)
-        left_out = LeftOut(*(tuple(n for n in names if n in {q.rater for q in about}) for names in left_out))
+        questions, left_out = usual_questions(project, every, raters, [truth] if truth else [])
+        about = {q.rater for q in under_protocol(every, raters, selection.protocol) if q not in questions}
+        left_out = LeftOut(*(tuple(name for name in names if name in about) for names in left_out))
     found = meetings(questions, raters, selection, truth)
     ratings = verdicts_of(project, (q for meeting in found for q in meeting[:2]), selection)
     return Met(project, selection, truth, fills, ratings, tuple(found), tuple(questions), left_out)
+
+
+def check_aspect(
+    questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None, aspect: str | None
+) -> None:
+    """Raises UsageError for an aspect without verdicts, unless there are no verdicts at all."""
+    judged = {question.aspect for question in under_protocol(questions, raters, protocol)}
+    if judged and aspect is not None and aspect not in judged:
+        raise UsageError(
+            f"there are no verdicts on an aspect “{aspect}”{f' under {protocol}' if protocol else ''}",
+            f"Available: {', '.join(sorted(judged))}.",
+        )
 
 
 def under_protocol(
@@ -792,13 +830,259 @@ def verdicts_of(project: Project, questions: Iterable[Question], selection: Sele
     ratings = load_questions(project.db, project.id, questions, selection.cases)
     if selection.fine:
         return ratings
-    verdicts = dict(ratings.verdicts)
-    for question, own in ratings.verdicts.items():
-        rater = ratings.raters[question.rater]
-        coarse = finer_labels(project.db, project.id, question.protocol, question.aspect)
-        if coarse and not rater.of_metrics and rater.kind not in COMBINED:
-            value = own.value.copy()
-            for finer, label in coarse.items():
-                value[own.value == finer] = label
-            verdicts[question] = replace(own, value=value)
+    verdicts = {
+        q: _rolled_up(project, ratings.raters[q.rater], q, own) for q, own in ratings.verdicts.items()
+    }
     return replace(ratings, verdicts=verdicts)
+
+
+def _rolled_up(project: Project, rater: Rater, question: Question, verdicts: Verdicts) -> Verdicts:
+    coarse = finer_labels(project.db, project.id, question.protocol, question.aspect)
+    if not coarse or rater.of_metrics or rater.kind in COMBINED:
+        return verdicts
+    value = verdicts.value.copy()
+    for finer, label in coarse.items():
+        value[verdicts.value == finer] = label
+    return replace(verdicts, value=value)
+
+
+# ---- raters and runs, one after another ------------------------------------------------------------------------------
+
+RUN = "run:"
+# from the finest to the coarsest: each pairs whatever the one before it pairs
+Rule = Literal["case", "occasion", "user"]
+_SIDES = ("the later run", "the earlier run")
+
+
+class Source(NamedTuple):
+    """What a word such as `qwen` or `run:14` names: all verdicts of a rater, or those of one of its runs."""
+
+    name: str
+    rater: str
+    rater_id: int
+    run_id: int | None
+    protocol: str | None
+
+    def answers(self, question: Question) -> bool:
+        """Whether this side has verdicts on the question; a run has one protocol."""
+        return question.rater == self.rater and self.protocol in (None, question.protocol)
+
+    def verdicts(self, project: Project, ratings: Ratings, question: Question) -> Verdicts:
+        """Its verdicts on a question; those of a run even where a later run has replaced them."""
+        if self.run_id is None:
+            return ratings.verdicts[question]
+        own = run_verdicts(project.db, self.run_id, question.aspect, ratings.cases)
+        return _rolled_up(project, ratings.raters[self.rater], question, own)
+
+
+def source(project: Project, word: str) -> Source:
+    """The rater of this name, else the run `run:ID`; raises NotFoundError, UsageError for an ID that is no number."""
+    if not word.startswith(RUN) or find_rater(project.db, project.id, word) is not None:
+        return Source(word, word, rater_row(project.db, project.id, word)["id"], None, None)
+    number = word.removeprefix(RUN)
+    if not (number.isascii() and number.isdigit()) or len(number) > 18:
+        raise UsageError(f"“{word}” is not a run", next_step="Write a run as run:14.")
+    run = run_row(project.db, int(number))
+    if run["project_id"] != project.id:
+        raise NotFoundError(
+            f"run {number} belongs to project {run['project']}", next_step="Name that project."
+        )
+    return Source(
+        f"{run['rater']} (run {run['id']})", run["rater"], run["rater_id"], run["id"], run["protocol"]
+    )
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A later and an earlier run's verdicts, each on the newest lists that it judged, paired by the finest rule that pairs
+    at least half of the users of both: `case`, the same lists; `occasion`, lists of the same systems for a user in the same
+    context and at the same time; `user`, the same without the time.
+    """
+
+    cases: CaseColumns
+    occasions: CaseOccasions
+    later: Verdicts
+    earlier: Verdicts
+    rule: Rule
+
+    @cached_property
+    def keys(self) -> IntArray:
+        """By case: equal for two verdicts that are compared; -1 for cases that neither judged."""
+        rows = np.union1d(self.later.row, self.earlier.row)
+        keys = np.full(self.cases.ids.size, -1)
+        if self.rule == "case":
+            keys[rows] = np.arange(rows.size)
+            return keys
+        cases, context = self.cases, self.occasions.context
+        columns = [cases.user, cases.pair, cases.system_a, cases.system_b, cases.is_pair, context]
+        if self.rule == "occasion":
+            columns.append(self.occasions.served_at)
+        among = np.stack([column[rows] for column in columns])
+        keys[rows] = np.unique(among, axis=1, return_inverse=True)[1].reshape(-1)
+        return keys
+
+    @cached_property
+    def paired(self) -> tuple[Verdicts, Verdicts]:
+        """The later and the earlier verdicts that have a counterpart."""
+        later, earlier = self.keys[self.later.row], self.keys[self.earlier.row]
+        return self.later.among(np.isin(later, earlier)), self.earlier.among(np.isin(earlier, later))
+
+    @property
+    def users(self) -> int:
+        """The number of users with a pair."""
+        return np.unique(self.cases.user[self.paired[0].row]).size
+
+    @property
+    def left_out(self) -> int:
+        """The number of verdicts without a counterpart."""
+        return self.later.row.size + self.earlier.row.size - sum(side.row.size for side in self.paired)
+
+    def words(self) -> str:
+        """How many are paired, and which are left out."""
+        later, earlier = self.paired
+        out = []
+        for name, side, kept in zip(_SIDES, (self.later, self.earlier), self.paired, strict=True):
+            if without := side.row.size - kept.row.size:
+                users = np.unique(self.cases.user[side.row]).size - self.users
+                alone = f" ({quantity(users, 'user')} that only it judged)" if users else ""
+                out.append(f"{quantity(without, 'case')} of {name}{alone}")
+        pairs = f"{quantity(self.users, 'user')} paired, {quantity(later.row.size, 'case')} with {earlier.row.size:,} before"
+        return f"{pairs}; left out: {' and '.join(out) or 'none'}"
+
+    @property
+    def rule_text(self) -> str:
+        if self.rule == "case":
+            return "by case: both judged the same lists"
+        if self.rule == "occasion":
+            return "by occasion: other lists, same context and time"
+        timed = self.occasions.served_at[np.concatenate([self.later.row, self.earlier.row])].any()
+        return "by user: lists of other times, averaged by context" if timed else "by user: the lists differ"
+
+    def values(self, of: Callable[[Verdicts], FloatArray]) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Of each key the mean of the later and of the earlier values that `of` takes from verdicts (NaN: not counted), and
+        the user."""
+        size = int(self.keys.max(initial=-1)) + 1
+        users = np.zeros(size, dtype=np.int64)
+        users[self.keys[self.keys >= 0]] = self.cases.user[self.keys >= 0]
+        means = []
+        for side in (self.later, self.earlier):
+            value = of(side)
+            kept = ~np.isnan(value)
+            at = self.keys[side.row[kept]]
+            n = np.bincount(at, minlength=size)
+            total = np.bincount(at, weights=value[kept], minlength=size)
+            means.append(np.where(n > 0, total / np.maximum(n, 1), np.nan))
+        return means[0], means[1], users
+
+    def beside(self, truth: Verdicts) -> tuple[list[tuple[FloatArray, FloatArray, IntArray]], Orientation]:
+        """The later and the earlier verdicts beside the truth (value, truth, user), each on its own lists, over the keys that
+        have both, all seen from one side."""
+        given = np.full(self.cases.ids.size, np.nan)
+        given[truth.row] = truth.value
+        sides = [v.among(~np.isnan(v.value) & ~np.isnan(given[v.row])) for v in (self.later, self.earlier)]
+        common = np.intersect1d(self.keys[sides[0].row], self.keys[sides[1].row])
+        sides = [side.among(np.isin(self.keys[side.row], common)) for side in sides]
+        c, rows = self.cases, np.concatenate([side.row for side in sides])
+        seen = orientation(c.system_a[rows], c.system_b[rows], c.is_pair[rows], c.systems)
+        turns = np.split(seen.turn, [sides[0].row.size])
+        return [
+            (side.value * turn, given[side.row] * turn, c.user[side.row])
+            for side, turn in zip(sides, turns, strict=True)
+        ], seen
+
+
+def matched(cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts) -> Matched:
+    """Two runs, each on the newest lists that it judged."""
+    newest, older = (_generation(cases, side) for side in (later, earlier))
+    sides = _of_generation(cases, later, newest), _of_generation(cases, earlier, older)
+    return _matched(cases, occasions, *sides, may_share=newest == older)
+
+
+def check_sides(later: Source, earlier: Source) -> None:
+    """Raises UsageError for one run twice, and for a rater beside one of its own runs."""
+    if later.rater != earlier.rater or later.run_id is earlier.run_id is None:
+        return
+    if later.run_id == earlier.run_id:
+        raise UsageError(f"{later.name} cannot be compared with itself", "Name another run.")
+    if later.run_id is None or earlier.run_id is None:
+        raise UsageError(
+            f"{later.name} cannot be compared with {earlier.name}: the run is one of its own",
+            "Name two runs, or the rater twice.",
+        )
+
+
+class MatchedRuns(NamedTuple):
+    """Matched verdicts, and the later and the earlier run; None for all of a rater."""
+
+    verdicts: Matched
+    runs: tuple[int | None, int | None] = (None, None)
+
+
+def matched_sides(
+    project: Project, ratings: Ratings, later: Source, earlier: Source, question: Question
+) -> MatchedRuns | None:
+    """Two sides on a question of the later one; None if one has no verdicts. `ratings`: the verdicts on every list.
+
+    A rater beside itself: its newest lists beside those that they replaced, or its newest run beside the run before,
+    whichever has more users in common.
+    """
+    occasions = case_occasions(project.db, project.id, ratings.cases.ids)
+    cases, verdicts = ratings.cases, ratings.verdicts[question]
+    if later != earlier:
+        same = question._replace(rater=earlier.rater)
+        if same not in ratings.verdicts or not earlier.answers(same):
+            return None
+        before = earlier.verdicts(project, ratings, same)
+        found = matched(cases, occasions, verdicts, before)
+        return MatchedRuns(found, (later.run_id, earlier.run_id)) if before.row.size else None
+    replaced = replaced_lists(cases, occasions, verdicts)
+    of_runs = []
+    for run in reversed(run_configurations(project.db, later.rater_id, question.protocol)):
+        own = later._replace(run_id=run.run_id).verdicts(project, ratings, question)
+        of_runs += [(run.run_id, own)] if own.row.size else []
+        if len(of_runs) == 2:
+            break
+    if len(of_runs) < 2:
+        return None if replaced is None else MatchedRuns(replaced)
+    (new_id, new), (old_id, old) = of_runs
+    by_run = matched(cases, occasions, new, old)
+    if replaced is not None:
+        of_newest = replaced.later.among(np.isin(replaced.later.row, new.row))
+        if replace(replaced, later=of_newest).users >= by_run.users:
+            return MatchedRuns(replaced)
+    return MatchedRuns(by_run, (new_id, old_id))
+
+
+def replaced_lists(cases: CaseColumns, occasions: CaseOccasions, verdicts: Verdicts) -> Matched | None:
+    """A rater's verdicts on its newest lists and on the lists before them; None if no list that it judged was replaced."""
+    if cases.lifetimes is None:
+        return None
+    newest = _generation(cases, verdicts)
+    others = verdicts.among(~in_generation(cases.lifetimes, verdicts.row, newest))
+    if not others.row.size:
+        return None
+    before = _of_generation(cases, verdicts, _generation(cases, others))
+    return _matched(cases, occasions, _of_generation(cases, verdicts, newest), before, may_share=False)
+
+
+def _generation(cases: CaseColumns, verdicts: Verdicts) -> int:
+    return 0 if cases.lifetimes is None else newest_judged(cases.lifetimes, verdicts.row)
+
+
+def _of_generation(cases: CaseColumns, verdicts: Verdicts, generation: int) -> Verdicts:
+    if cases.lifetimes is None:
+        return verdicts
+    return verdicts.among(in_generation(cases.lifetimes, verdicts.row, generation))
+
+
+def _matched(
+    cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts, *, may_share: bool
+) -> Matched:
+    by_case, by_occasion, by_user = (
+        Matched(cases, occasions, later, earlier, rule) for rule in get_args(Rule)
+    )
+    # lists of unknown times are of no common occasion, only of one user
+    timed = bool(occasions.served_at[later.row].any() and occasions.served_at[earlier.row].any())
+    finer = [by_case] * may_share + [by_occasion] * timed
+    # a few cases judged twice must not stand for all the others
+    return next((one for one in finer if 0 < by_user.users <= 2 * one.users), by_user)

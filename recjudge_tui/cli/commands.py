@@ -44,13 +44,6 @@ SECTIONS = {
         ),
     },
     "Results": {
-        "agreement": Subcommand(
-            "results.agreement", "agreement", "Show how well raters agree on the cases that both judged."
-        ),
-        "compare": Subcommand(
-            "results.compare", "compare", "Show what changed between two raters, case by case."
-        ),
-        "trend": Subcommand("results.trend", "trend", "Show each system's figures over time."),
         "outcome": Subcommand(
             "results.outcome", "outcome", "Record live experiments, and compare judges with them."
         ),
@@ -58,7 +51,6 @@ SECTIONS = {
             "results.passport", "passport", "Print one page about a judge: trust, preferences, cost."
         ),
         "methods": Subcommand("results.methods", "methods", "Write the methods paragraphs of a paper."),
-        "gate": Subcommand("results.gate", "gate", "Check bounds, and that nothing got worse, in CI."),
         "report": Subcommand("results.report", "report", "Write a project report as one HTML file."),
         "reproduce": Subcommand(
             "results.reproduce", "reproduce", "Show a paper's figures beside recomputed ones."

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from recjudge_tui.cli.names import PROJECT_VARIABLE
-from recjudge_tui.cli.options import Command, FiniteRange, names, project_option, split_names
+from recjudge_tui.cli.options import FORMATS, Command, FiniteRange, names, project_option, split_names
+from recjudge_tui.cli.report_command import ReportWithExit
 from recjudge_tui.cli.report_command import report_command as database_report
 
 if TYPE_CHECKING:
@@ -36,11 +37,21 @@ def report_command(report: Report) -> click.Command:
 
     def run(database: Database, project: str | None, **options: Any) -> Output:
         from recjudge_tui.project import Project
-        from recjudge_tui.reports.declare import make
+        from recjudge_tui.reports.declare import function, make
 
-        return make(Project.named(database, project) if project else None, report, **options)
+        made = make(Project.named(database, project) if project else None, report, **options)
+        code, said = function(report.ends)(made) if report.ends else (0, "")
+        if not report.written:
+            return ReportWithExit(made, code, said)
 
-    command: Callable[..., Any] = with_options(report.options)(database_report(run))
+        def written(fmt: str) -> Any:
+            text = function(report.written)(made, fmt)
+            return made if text is None else text
+
+        return ReportWithExit(written, code, said)
+
+    command: Callable[..., Any] = database_report(run, (*FORMATS, *report.formats))
+    command = with_options(report.options)(command)
     command = (_chosen_project if report.alone else project_option)(command)
     lines = [report.summary, report.about, _examples(report.examples)]
     help_text = "\n\n".join(filter(None, lines))

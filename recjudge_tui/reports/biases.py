@@ -23,13 +23,12 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, is_metric, protocol_questions, rater_notes
+from recjudge_tui.reports.common.scales import categories, is_metric, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table, definition
-from recjudge_tui.reports.common.usual_raters import usual_questions
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import interval_text
+from recjudge_tui.reports.words import interval_text, left_out_notes
+from recjudge_tui.shapes import Side, pairs, under_protocol, usual_questions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
 from recjudge_tui.stats.estimate import Estimate, undefined
@@ -158,10 +157,11 @@ def biases_table(
     if both := set(raters).intersection(truth):
         raise UsageError(f"“{min(both)}” cannot be compared with itself")
     every, known = project_questions(db, project_id), project_raters(db, project_id)
-    usual = usual_questions(db, project_id, every, known, (*raters, *truth))
+    project = Project.numbered(db, project_id)
+    usual, left_out = usual_questions(project, every, known, (*raters, *truth))
     asked = [
         q
-        for q in usual.kept
+        for q in usual
         if (q.rater in raters if raters else q.rater not in truth and not is_metric(known[q.rater]))
         and protocol in (None, q.protocol)
         and (aspect == q.aspect if aspect else _counts(q))
@@ -197,7 +197,7 @@ def biases_table(
         notes.append(
             definition(f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows")
         )
-    notes += [] if raters else usual.notes()
+    notes += [] if raters else left_out_notes(left_out)
     notes += rater_notes(known[name] for name in dict.fromkeys([*(q.rater for q in asked), *truth]))
     settings = {"truth": against, "k": k}
     return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings)
@@ -229,9 +229,7 @@ def measured_slopes(
     unordered = categories(db, project_id)
     slopes: list[Slope] = []
     for question in questions:
-        alike = [
-            q for q in protocol_questions(others, raters, question.protocol) if q.aspect == question.aspect
-        ]
+        alike = [q for q in under_protocol(others, raters, question.protocol) if q.aspect == question.aspect]
         of_texts = protocol_facts(question.protocol).unit == "explanation"
         reason = NO_ORDER if (question.protocol, question.aspect) in unordered else ""
         for name in ("length",) if of_texts else COVARIATES:
@@ -250,11 +248,11 @@ def _slope(
     reason: str,
 ) -> Slope:
     cases = ratings.cases
-    met = align(cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (question, *truth)])
-    y = np.where(met.included, met.values[0], np.nan)
+    met = pairs(cases, [Side(ratings.verdicts[q]) for q in (question, *truth)])
+    y = met.wide[0]
     if truth:
-        given = ~np.isnan(met.values[1:])
-        total = np.where(given, met.values[1:], 0.0).sum(axis=0)
+        given = ~np.isnan(met.wide[1:])
+        total = np.where(given, met.wide[1:], 0.0).sum(axis=0)
         y = y - ratio(total, given.sum(axis=0).astype(np.float64))
     first, second = covariate
     x = np.where(cases.is_pair, first - second, first)

@@ -9,11 +9,15 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from recjudge_tui.domain.occasions import OVER as PERIODS
 from recjudge_tui.domain.options import (
     ASPECT,
     BY,
     CASES,
+    CONTEXTS,
+    FINE,
     OCCASIONS,
+    OVER,
     PROTOCOL,
     RATER,
     RATERS,
@@ -25,7 +29,8 @@ from recjudge_tui.domain.options import (
 )
 from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.errors import UsageError
-from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, POWER, TOP_K
+from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, LEVEL, POWER, TOP_K
+from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +49,9 @@ class Report:
 
     name: the command's, with its group (`robustness position`). summary: the first sentence of its help; `about` follows.
     own_by: values of --by that the function handles itself; for the others the report is made once for each group.
-    of_lists: its groups are of lists, not of cases. words: what a user would type to find it. alone: it can be made without a
-    project, which is then None.
+    of_lists: its groups are of lists, not of cases. words: what a user would type to find it. written: a function (table,
+    format) -> its text in a format of its own, else None; `formats` are those beyond the usual ones. ends: a function of the
+    table -> the exit code of the command and a sentence for stderr. alone: without a project it is made with None.
     """
 
     name: str
@@ -59,6 +65,9 @@ class Report:
     of_lists: bool = False
     words: str = ""
     alone: bool = False
+    formats: tuple[str, ...] = ()
+    written: str = ""
+    ends: str = ""
 
     def option(self, name: str) -> Option | None:
         return next((option for option in self.options if option.name == name), None)
@@ -102,6 +111,7 @@ class Options(Mapping[str, Any]):
             bool(given("readers")),
             tuple(given("crowd") or ()),
             self.cases,
+            bool(given("fine")),
         )
         return replace(chosen, **changes)
 
@@ -117,11 +127,12 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
 
     declared = REPORTS[report] if isinstance(report, str) else report
     values = checked(declared, given)
-    build = _function(declared.place)
+    build = function(declared.place)
     if project is None:
         assert declared.alone, f"{declared.name} needs a project"
         return _with_settings(build(None, Options(values, CaseSelection())), values)
     by = values.get("by")
+    over = values.get("over") if declared.option("by") else None
     if by in declared.own_by:
         by = None
     occasions = _occasions(values)
@@ -135,7 +146,7 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
             return _with_settings(of(CaseSelection()), values)
     chosen = occasions or CaseSelection().occasions
     made = segmented(
-        project.db, project.id, of, by=by, occasions=chosen, systems=tuple(values.get("systems") or ()),
+        project.db, project.id, of, by=by, over=over, occasions=chosen, systems=tuple(values.get("systems") or ()),
         of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(made, values)
@@ -153,7 +164,7 @@ def table_of(project: Project, report: str, **given: Any) -> Table:
 def on_cases(project: Project, report: str, cases: CaseSelection, **given: Any) -> Table:
     """A report with these options on these cases, without its groups and settings: for what is made from its cells."""
     declared = REPORTS[report]
-    made: Table = _function(declared.place)(project, Options(checked(declared, given), cases))
+    made: Table = function(declared.place)(project, Options(checked(declared, given), cases))
     return made
 
 
@@ -202,12 +213,11 @@ def _within(value: Any, bounds: Mapping[str, float]) -> bool:
     return all(inside[kind](bound) for kind, bound in bounds.items())
 
 
-def _function(place: str) -> Callable[..., Any]:
+def function(place: str) -> Callable[..., Any]:
+    """The function at a place, `module:name` under `recjudge_tui.reports`."""
     module, _, name = place.partition(":")
-    function: Callable[..., Any] = getattr(
-        import_module(f"recjudge_tui.reports.{module}"), name
-    )
-    return function
+    found: Callable[..., Any] = getattr(import_module(f"recjudge_tui.reports.{module}"), name)
+    return found
 
 
 def _occasions(values: Mapping[str, Any]) -> Any:
@@ -221,7 +231,7 @@ def _occasions(values: Mapping[str, Any]) -> Any:
 
 
 # what a table's settings say in their own form
-_SAID_ELSEWHERE = frozenset({"systems", "by", *(option.name for option in OCCASIONS)})
+_SAID_ELSEWHERE = frozenset({"systems", "by", "over", *(option.name for option in OCCASIONS)})
 
 
 def _with_settings(made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
@@ -252,7 +262,7 @@ _DECLARED = (
     Report(
         "leaderboard", "Rank the systems by wins, Q, ratings, means or shares of labels.", "boards:leaderboard",
         (
-            PROTOCOL.but(required=True), RATER, RATERS, READERS, CROWD, ASPECT,
+            PROTOCOL.but(required=True), RATER, RATERS, READERS, CROWD, ASPECT, FINE,
             Option(
                 "method", str,
                 "winrate, q or bt for pairs of lists (default winrate); share or mean for single lists and texts (default"
@@ -291,6 +301,207 @@ _DECLARED = (
         words="ranking rank win rate q bradley terry who wins",
     ),
     Report(
+        "compare", "Show what changed between two raters, case by case. The two may be runs, prompts, judges or people.",
+        "changes:compare",
+        (
+            *(
+                Option(name, str, "A rater, or run:ID for the verdicts of one run.", metavar=metavar, argument=True,
+                       required=True, completes="rater")
+                for name, metavar in (("first", "RATER_A"), ("second", "RATER_B"))
+            ),
+            PROTOCOL.but(help="pointwise, pairwise, ... Default: all that both judged."), ASPECT,
+            TRUTH.but(
+                help="Count the changes towards this rater and away from it. Default: the people with the most labels on"
+                " these cases.",
+            ),
+            BY.but(help=f"“system”: one row for each system or pair of systems. {BY.help}"), OVER,
+            Option(
+                "table", str,
+                "summary: how many verdicts changed, in which direction, and a test; transitions: how often each label"
+                " became each other label; cases: each case that changed; prompt: how the prompts differ.",
+                "summary", choices=("summary", "transitions", "cases", "prompt"), flag="--table",
+            ),
+            *OCCASIONS,
+        ),
+        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for two"
+        " labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
+        " mean changes are flipped. The 95 % interval of the mean difference is over users.",
+        examples=(
+            "compare -p movies rules-v1 rules-v2",
+            "compare -p movies run:14 run:15 --table cases --format csv -o changed.csv",
+            "compare -p movies run:14 run:15 --table prompt",
+            "compare -p shop rules anna --context home --from 2024-05-01",
+        ),
+        own_by=("system",), written="changes:written", ends="changes:ends",
+        words="change changed transitions before after prompt diff versions two raters",
+    ),
+    Report(
+        "agreement", "Show how well raters agree on the cases that both judged.", "agreement:agreement",
+        (
+            PROTOCOL.but(help="pointwise, pairwise, ...; arena is compared with people's pairwise labels."), ASPECT,
+            RATERS, READERS, TRUTH,
+            Option(
+                "stats", tuple,
+                f"{', '.join(STATISTICS)}; all. Default: qwk and percent, and concurrence for pairs against people; pearson"
+                " and spearman for scores without labels and for metrics.",
+                (), flag="--stat", metavar="NAME,...",
+            ),
+            Option(
+                "levels", tuple,
+                "dataset; user, pair: the mean over users, over user-item pairs; system: the order of the systems by one rater"
+                " and by the other.",
+                ("dataset",), choices=("dataset", "user", "pair", "system"), flag="--level", metavar="NAME,...",
+            ),
+            Option(
+                "missing_truth", float, "Use this value where the truth is missing.", flag="--missing-truth", metavar="X",
+            ),
+            Option(
+                "missing_judge", float, "Use this value where a verdict failed.", flag="--missing-judge", metavar="X",
+            ),
+            Option(
+                "as_published", bool, "As Zhang et al. count explanations: a missing truth as 3, a failed verdict as 0.",
+                False, flag="--as-published",
+            ),
+            Option(
+                "confusion", bool, "Show how often the raters gave each combination of labels, with shares.", False,
+                flag="--confusion",
+            ),
+            Option(
+                "by_label", bool, "Show precision, recall and F1 of each label, the rater in the column Against as the"
+                " reference, and their averages.", False, flag="--by-label",
+            ),
+            Option(
+                "together", bool, "Show how well all people, or all of --raters, agree as a group, even if not everyone judged"
+                f" every case. --stat: {', '.join(MANY_RATERS)}; all.", False, flag="--together",
+            ),
+            Option(
+                "ensembles", bool, "Compare the mean of every subset of 1 to K raters (at most 15) with --truth: lowest, mean"
+                " and highest correlation by size, the best and the worst set.", False, flag="--ensembles",
+            ),
+            Option(
+                "benchmark", bool, "Compare one judge with people, as SAER reports it. --raters names the judge and the"
+                " annotators, --truth their consensus on lists and on pairs (A,B). Default: those in the data.", False,
+                flag="--benchmark",
+            ),
+            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER, *OCCASIONS,
+        ),
+        about="Missing and failed verdicts are left out and counted. “people” is the human ceiling: the same statistic"
+        " between people. Intervals are over users.",
+        examples=(
+            "agreement -p movies --protocol pointwise --raters rules,anna,ben",
+            "agreement -p movies --truth user --stat pearson --level dataset,user,system",
+            "agreement -p movies --truth user --stat pearson --as-published",
+            "agreement -p movies --truth user --raters qwen,llama,rules --ensembles",
+            "agreement -p shop --protocol pointwise --by segment --context home",
+            "agreement -p shop --truth people --raters qwen --by-label",
+            "agreement -p shop --together --stat alpha_ordinal,ac1",
+            "agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs",
+        ),
+        own_by=("system",),
+        words="kappa correlation human ceiling people confusion trust",
+    ),
+    Report(
+        "gate", "Check bounds, and that nothing got worse, in CI.", "gate:gate",
+        (
+            Option(
+                "rater", str, "The rater that must meet the bounds, or run:ID for one of its runs.", flag="--rater",
+                metavar="R", required=True, completes="rater",
+            ),
+            TRUTH.but(help="The rater to measure agreement with."),
+            Option(
+                "at_least", tuple,
+                "NAME: qwk, kappa, percent, ... (as in agreement --stat; needs --truth), win_rate (needs --systems),"
+                " failure_rate. Repeatable.",
+                (), flag="--at-least", metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "at_most", tuple, "An upper bound, written the same way. Repeatable.", (), flag="--at-most",
+                metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "certain", bool,
+                "The whole interval must meet a bound, not only the figure. If some bounds are not met, the others count as"
+                " met only after Holm's correction.",
+                False, flag="--certain",
+            ),
+            Option(
+                "against", str,
+                "The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
+                " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater"
+                " itself to compare its newest run with the run before, or new lists with those they replaced.",
+                flag="--against", metavar="R", completes="rater",
+            ),
+            Option(
+                "stats", tuple,
+                "With --against: the figures that must not get worse. Default: failure_rate, with --truth also qwk (pearson"
+                " for scores without labels), with --systems also win_rate.",
+                (), flag="--stat", metavar="NAME,...",
+            ),
+            Option(
+                "pair", tuple, "For win_rate: A's rate of wins over B; a tie counts half.", (), flag="--systems",
+                metavar="A,B", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol; arena is compared with people's pairwise labels."),
+            ASPECT.but(help="Only this aspect. Default: all; each must meet the bounds."),
+            Option(
+                "level", float, "Confidence level of the intervals.", LEVEL, {"gt": 0, "lt": 1}, flag="--level", metavar="L",
+            ),
+        ),
+        about="Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured. A bound on an"
+        " undefined figure is not met. With --against, a figure got worse if the interval of its change excludes zero in the"
+        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same users"
+        " out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then and now.",
+        examples=(
+            "gate -p movies --rater qwen --truth people --at-least qwk=0.6 --at-most failure_rate=0.02",
+            "gate -p movies --rater qwen-june --against qwen-may --truth people",
+            "gate -p movies --rater qwen --systems new,old --at-least win_rate=0.5 --certain",
+            "gate -p movies --rater qwen --against qwen --format junit -o gate.xml",
+            "gate -p movies --rater run:15 --against run:14 --systems new,old",
+        ),
+        formats=("junit", "github"), written="gate:written", ends="gate:ends",
+        words="bound ci regression check served model exit code",
+    ),
+    Report(
+        "trend", "Show each system's figures over time.", "trend:trend",
+        (
+            Option(
+                "over", str,
+                "Days, ISO weeks or months (UTC) in which lists were served, or the imports in which they came.", "day",
+                choices=PERIODS, flag="--over",
+            ),
+            Option(
+                "of", tuple,
+                "Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.", (),
+                flag="--systems,--system", metavar="A,B,...", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol. Default: all."),
+            RATER.but(help="Only this rater. Default: all but metrics."), READERS,
+            ASPECT.but(help="Only this aspect. Default: overall, where a rater gave it."),
+            Option(
+                "metrics", tuple,
+                "Offline metrics to show; “none” for none. Default: ndcg, where events are held out.", (),
+                flag="--metrics", metavar="A,B,...",
+            ),
+            K.but(help="How many items of a list count in metrics."), CONTEXTS,
+            Option(
+                "since", str, "The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.", "", flag="--from",
+                metavar="PERIOD",
+            ),
+            Option("until", str, "The last period, written the same way.", "", flag="--to", metavar="PERIOD"),
+        ),
+        about="The judged figures of each system, with flags, offline metrics and live outcomes. A line compares like with"
+        " like: pairs are shown as the win rate of one system against another, and with more than two systems as ratings"
+        " (Bradley and Terry's) of the periods in which all of them met; labels as the share of the best label, scores as"
+        " their mean. Lists are dated by served_at; those without one are counted and left out (by import they are shown)."
+        " Experiments appear on the day their result was recorded. A note marks each period in which another model or prompt"
+        " version answered than before.",
+        examples=(
+            "trend -p shop --over week",
+            "trend -p shop --protocol pairwise --systems new,old --format csv -o trend.csv",
+        ),
+        words="time day week month import drift history over",
+    ),
+    Report(
         "flags", "Show which issues are flagged in each system's lists.", "flags:flags",
         (
             PROTOCOL.but(help="Only this protocol, such as pointwise. Default: all that judge single lists."),
@@ -312,7 +523,7 @@ _DECLARED = (
             TRUTH.but(help="--agreement: compare everyone with this rater."),
             SYSTEMS,
             BY.but(help=f"“system” (the default); “rank”: the share of items at each place of the lists. {BY.help}"),
-            *OCCASIONS,
+            OVER, *OCCASIONS,
         ),
         about="By rater, and beside people: by kind of issue the share of lists, of items, or of the items at each rank,"
         " with 95 % intervals over users. Failed verdicts are not part of n. With --agreement: which items two raters flag,"

@@ -192,9 +192,9 @@ def raters(of: Project, _: Options) -> Table:
     asked: dict[str, dict[str, None]] = {}
     for run in run_conditions(of.db, of.id):
         spec = json.loads(run.judge).get("spec", "")
-        asked.setdefault(run.rater, {})[
-            "; ".join(filter(None, (spec, run.prompt.name, _unusual(run.settings))))
-        ] = None
+        others = {"protocol", *settings_that("cases", "draw", "work")}
+        said = "; ".join(filter(None, (spec, run.prompt.name, _unusual(run.settings, others))))
+        asked.setdefault(run.rater, {})[said] = None
     rows = [
         dict(row)
         | {

@@ -16,7 +16,7 @@ from recjudge_tui.domain.roles import FIRST_HAND, MACHINES, REFERENCES
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import categories, label_names
+from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, meet, meetings, verdicts_of
 from recjudge_tui.stats.agreement import RatedPair, agreement_estimates, pairs_interval
 from recjudge_tui.stats.arrays import FloatArray, IntArray
@@ -29,7 +29,6 @@ from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
 
 ALL = "all"
 OF_METRICS = "a metric has its own scale: only correlations apply"
-NO_CATEGORIES = "the values are no categories: use a correlation"
 
 
 # ---- statistics ------------------------------------------------------------------------------------------------------
@@ -44,7 +43,9 @@ def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
     met = meet(project, selection, truth)
     (rater,) = selection.raters
     if rater == truth:
-        raise UsageError(f"{rater} cannot be compared with itself", next_step="Name another rater as the truth.")
+        raise UsageError(
+            f"{rater} cannot be compared with itself", next_step="Name another rater as the truth."
+        )
     if any(met.ratings.raters[name].of_metrics for name in met.ratings.raters if name == truth):
         raise UsageError(f"{truth} is a metric and gives no labels", next_step="Name people as the truth.")
     if not met.meetings:
@@ -91,19 +92,11 @@ def between_labels(meeting: Meeting, met: Met, labels: Sequence[float] | None) -
     return out
 
 
-def is_nominal(met: Met, protocol: str, aspect: str) -> bool:
-    """Whether the answers are categories without an order."""
-    return (protocol, aspect) in categories(met.project.db, met.project.id)
-
-
-def unfit(stat: str, meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
+def unfit(stat: str, meeting: Meeting, met: Met) -> str:
     """Why a statistic cannot be computed for two raters; empty if it can."""
-    if is_nominal(met, meeting.protocol, meeting.aspect) and not STATISTICS[stat].nominal:
+    if (meeting.protocol, meeting.aspect) in met.nominal and not STATISTICS[stat].nominal:
         return NO_ORDER
-    if stat not in CORRELATIONS and not by_labels(meeting, met):
-        return OF_METRICS
-    no_labels = labels is None or between_labels(meeting, met, labels)
-    return NO_CATEGORIES if stat == "percent" and no_labels else ""
+    return "" if stat in CORRELATIONS or by_labels(meeting, met) else OF_METRICS
 
 
 def fitting(
@@ -115,7 +108,7 @@ def fitting(
         return tuple(
             stat
             for stat, statistic in STATISTICS.items()
-            if not unfit(stat, meeting, met, labels) and (directed or not statistic.directed)
+            if not unfit(stat, meeting, met) and (directed or not statistic.directed)
         )
     if asked:
         return tuple(dict.fromkeys(asked))
@@ -130,7 +123,7 @@ def fitting(
 def usual_of(meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
     """The one statistic by which two raters are compared everywhere, unless another is asked for."""
     whole = labels is not None and not of_metric(meeting, met) and not between_labels(meeting, met, labels)
-    return usual_statistic(whole, ordered=not is_nominal(met, meeting.protocol, meeting.aspect))
+    return usual_statistic(whole, ordered=(meeting.protocol, meeting.aspect) not in met.nominal)
 
 
 def estimates(
@@ -142,14 +135,12 @@ def estimates(
     seen: Orientation,
     groups: IntArray | None = None,
     *,
-    intervals: bool = True,
     confidence: float = LEVEL,
 ) -> dict[str, Estimate]:
     """The statistics of two raters' values (cases,), intervals over users; of a share, n counts the cases in it."""
     found = agreement_estimates(
-        a, b, user, seen.labels(labels), tuple(stats), mirrored=seen.mirrored, groups=groups,
-        level=confidence,
-    )  # fmt: skip
+        a, b, user, seen.labels(labels), tuple(stats), mirrored=seen.mirrored, groups=groups, level=confidence
+    )
     for stat in found:
         if STATISTICS[stat].directed:
             found[stat] = replace(found[stat], n=int((b != 0).sum()))
@@ -194,7 +185,9 @@ class People:
     @cached_property
     def questions(self) -> dict[tuple[str, str], list[Question]]:
         """(protocol, aspect) -> the questions of people that a machine answered, too; empty with fewer than two people."""
-        beside = {(m.protocol, m.aspect) for m in self.met.meetings if has_ceiling(m, self.met.ratings.raters)}
+        beside = {
+            (m.protocol, m.aspect) for m in self.met.meetings if has_ceiling(m, self.met.ratings.raters)
+        }
         names = tuple(name for name, rater in self.met.ratings.raters.items() if rater.kind in FIRST_HAND)
         if not beside or len(names) < 2:
             return {}
@@ -207,7 +200,9 @@ class People:
 
     @cached_property
     def ratings(self) -> Ratings:
-        return verdicts_of(self.met.project, (q for qs in self.questions.values() for q in qs), self.met.selection)
+        return verdicts_of(
+            self.met.project, (q for qs in self.questions.values() for q in qs), self.met.selection
+        )
 
     def behind(self, reference: Rater) -> tuple[list[str], str, int | None]:
         """The raters behind a reference (for a person: the other people, of the named ones if there are two), the rule of a
@@ -253,7 +248,8 @@ class People:
         """The judge's cases on which two members (members, cases) differ, but which have no consensus."""
         differ = np.fmin.reduce(table) < np.fmax.reduce(table)
         judged, given = (
-            v.row[~np.isnan(v.value)] for v in (self.met.ratings.verdicts[question] for question in meeting[:2])
+            v.row[~np.isnan(v.value)]
+            for v in (self.met.ratings.verdicts[question] for question in meeting[:2])
         )
         return int(np.setdiff1d(judged[differ[judged]], given).size)
 
@@ -281,8 +277,8 @@ def _weighted(
         user = pairs.user[kept]
         groups = pairs.groups(level)
         found = estimates(
-            a[kept], b[kept], user, labels, stats, pairs.seen, None if groups is None else groups[kept], intervals=not whole
-        )  # fmt: skip
+            a[kept], b[kept], user, labels, stats, pairs.seen, None if groups is None else groups[kept]
+        )
         for stat, estimate in found.items():
             if estimate.value is not None:
                 figures.setdefault(stat, []).append(estimate)

@@ -16,13 +16,12 @@ from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.metrics import JudgedLists
 from recjudge_tui.reports.words import (
     about_base,
-    generation_notes,
     no_pairs,
     no_verdicts,
     origin_notes,
     rater_notes,
 )
-from recjudge_tui.shapes import Base, base, battles
+from recjudge_tui.shapes import Base, base, battles, generation_notes
 from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
 from recjudge_tui.stats.arrays import none_if_nan
 from recjudge_tui.stats.defaults import TOP_K

@@ -5,55 +5,68 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from recjudge_tui.domain.protocols import question_of
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
 from recjudge_tui.reports.common.table import Note, Row
-from recjudge_tui.shapes import FEWEST_CASES, Base
+from recjudge_tui.shapes import FEWEST_CASES, Base, LeftOut, generation_notes
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.store.occasions import untimed_note
-from recjudge_tui.store.verdicts.ratings import EarlierLists, Question
+from recjudge_tui.store.verdicts.ratings import EarlierLists, Question, Ratings
 
 _NAMED = 8
 
 
 def about_base(chosen: Base) -> list[Note]:
     """What a selection left out: earlier lists, cases without a time, readers and people with few labels; and crowds."""
+    notes = left_out_notes(chosen.left_out)
+    if chosen.selection.protocol:
+        notes += borrowed_notes((chosen.selection.protocol, question) for question in chosen.questions)
+    return [*notes, *earlier_notes(chosen.ratings, chosen.questions), *_crowds(chosen)]
+
+
+def left_out_notes(left_out: LeftOut) -> list[Note]:
+    """Who does not count unless asked for."""
     notes = []
-    if chosen.left_out.readers:
+    if left_out.readers:
         notes.append(
-            Note(
-                f"without the overrides of {', '.join(chosen.left_out.readers)}",
-                "data",
-                Step("include readers"),
-            )
+            Note(f"without the overrides of {', '.join(left_out.readers)}", "data", Step("include readers"))
         )
-    if chosen.left_out.few:
-        names = ", ".join(chosen.left_out.few)
+    if left_out.few:
+        names = ", ".join(left_out.few)
         notes.append(
             Note(f"without {names}: fewer than {FEWEST_CASES} labels", "data", Step("include readers"))
         )
-    if chosen.ratings.untimed:
-        notes.append(Note(untimed_note(chosen.ratings.untimed, "cases")))
-    return [*notes, *_earlier(chosen), *_crowds(chosen)]
+    return notes
 
 
-def generation_notes(earlier: int, later: int) -> list[str]:
-    """How many cases are left out because their lists are not those that the figure is about."""
-    notes = [f"{quantity(earlier, 'case')} of earlier lists left out"] if earlier else []
-    return notes + (
-        [f"{quantity(later, 'case')} of later lists, which not all of them judged, left out"] if later else []
-    )
+def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[Note]:
+    """Whose labels are of another protocol than the one that they are used in: labels of pairwise cases in arena."""
+    by_protocols: dict[tuple[str, str], dict[str, None]] = {}
+    for protocol, question in used:
+        if protocol != question.protocol and question_of(protocol) == question_of(question.protocol):
+            by_protocols.setdefault((question.protocol, protocol), {})[question.rater] = None
+    return [
+        Note(f"verdicts of {', '.join(raters)} are of {own} cases: {protocol} asks the same question")
+        for (own, protocol), raters in by_protocols.items()
+    ]
 
 
-def _earlier(chosen: Base) -> list[Note]:
-    """Notes on raters who judged earlier lists; the same sentence about several questions of a rater is one note."""
+def few_cases(n: int) -> str:
+    """A warning about a figure of fewer than FEWEST_CASES cases; empty with more cases, and without any."""
+    return f"only {quantity(n, 'case')}: too few to conclude from" if 0 < n < FEWEST_CASES else ""
+
+
+def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[Note]:
+    """Notes on cases without a time and on raters who judged earlier lists; the same sentence about several questions of a
+    rater is one note."""
     by_rater: dict[str, dict[EarlierLists, list[Question]]] = {}
-    for question in chosen.questions:
-        if (earlier := chosen.ratings.earlier.get(question)) is not None:
+    for question in dict.fromkeys(questions):
+        if (earlier := ratings.earlier.get(question)) is not None:
             by_rater.setdefault(question.rater, {}).setdefault(earlier, []).append(question)
-    notes = []
+    notes = [Note(untimed_note(ratings.untimed, "cases"))] if ratings.untimed else []
     for rater, by_counts in by_rater.items():
         for earlier, alike in by_counts.items():
             named = "; ".join(f"{question.protocol}, {question.aspect}" for question in alike)

@@ -148,23 +148,12 @@ def _print_summary(database: Database) -> None:
 
 
 def _agreement_line(database: Database, project: int, people: str) -> str:
-    from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-    from recjudge_tui.stats.registry import STATISTICS
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.declare import table_of
 
-    options = AgreementOptions("pairwise", OVERALL, raters=("rules", people), truth=people, stats=("kappa",))
-    row = agreement_table(database, project, options).rows[0]
-
-    def figure(name: str, low: str, high: str) -> str:
-        value, ends = row[name], (row[low], row[high])
-        if value is None:
-            return "undefined"
-        interval = "" if None in ends else f" [{float(str(ends[0])):.2f}, {float(str(ends[1])):.2f}]"
-        return f"{float(str(value)):.2f}{interval}"
-
-    return (
-        f"{STATISTICS['kappa'].label}, {row['n']} pairs: rules with people {figure('value', 'ci_low', 'ci_high')},\n"
-        f"people with each other {figure('ceiling', 'ceiling_low', 'ceiling_high')}"
-    )
+    return table_of(
+        Project.numbered(database, project), "agreement", protocol="pairwise", aspect=OVERALL, raters=("rules",), truth=people
+    ).answer  # fmt: skip
 
 
 def _print_tables(database: Database, project: str) -> None:
@@ -172,25 +161,22 @@ def _print_tables(database: Database, project: str) -> None:
 
     from recjudge_tui.domain.protocols import with_unit
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
     from recjudge_tui.reports.common.table import write_table
     from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.projects.projects import project_id
 
-    identity = project_id(database, project)
+    opened = Project(database, project_id(database, project), project)
     tables = [
-        table_of(Project(database, identity, project), "leaderboard", protocol=name, aspect=shown.aspect)
-        for name, shown in _SHOWN.items()
+        table_of(opened, "leaderboard", protocol=name, aspect=shown.aspect) for name, shown in _SHOWN.items()
     ]
     for name, shown in _SHOWN.items():
         if shown.consensus:
             raters = (*ANNOTATORS, shown.consensus, shown.rater or "rules")
-            options = AgreementOptions(protocol=name, aspect=OVERALL, raters=raters)
-            tables.append(agreement_table(database, identity, options))
-    scores = AgreementOptions(
-        protocol=with_unit("explanation")[0], truth="user", raters=(*ANNOTATORS, "rules"), stats=("pearson",)
+            tables.append(table_of(opened, "agreement", protocol=name, aspect=OVERALL, raters=raters))
+    explained = with_unit("explanation")[0]
+    tables.append(
+        table_of(opened, "agreement", protocol=explained, truth="user", raters=(*ANNOTATORS, "rules"))
     )
-    tables.append(agreement_table(database, identity, scores))
     for table in tables:
         write_table(
             replace(table, title=f"{table.title} · {project} (synthetic data; rules is not a language model)")

@@ -121,7 +121,7 @@ def status(database: Database, project_id: int) -> Table:
     Example:
       recjudge annotate status -p movies
     """
-    from recjudge_tui.reports.agreement.annotation import annotation_table
+    from recjudge_tui.reports.annotation import annotation_table
 
     return annotation_table(database, project_id)
 

@@ -7,18 +7,16 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.protocols import offered, protocol_facts, question_of, same_question
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import (
     COMBINED,
     FIRST_HAND,
-    RATER_KINDS,
     READERS,
     REFERENCES,
     RUN_RATERS,
     rules_note,
 )
 from recjudge_tui.domain.scales import MOST_LABELS
-from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
@@ -113,36 +111,9 @@ def _one_order_notes(db: Database, project_id: int, questions: Iterable[Question
     return notes
 
 
-def rater_rank(rater: Rater) -> tuple[int, str]:
-    """Judges first, then people, then the consensus; in a pair the later one is the reference."""
-    return RATER_KINDS.index(rater.kind), rater.name
-
-
 def is_metric(rater: Rater) -> bool:
     """A metric, or an ensemble of metrics."""
     return rater.of_metrics
-
-
-def protocol_questions(
-    questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None
-) -> list[Question]:
-    """The questions of a protocol: by the protocol itself for judges, by its question for other raters. None: all."""
-    return [
-        q
-        for q in questions
-        if protocol is None
-        or q.protocol == protocol
-        or (question_of(q.protocol) == question_of(protocol) and not is_judging(raters[q.rater]))
-    ]
-
-
-def protocols_meeting(protocol: str | None) -> list[str] | None:
-    """The protocols whose verdicts may be used in a report about `protocol`; UsageError for an unknown one."""
-    if protocol is None:
-        return None
-    if protocol not in offered():
-        raise UsageError(f"no protocol “{protocol}”", f"Available: {', '.join(offered())}.")
-    return list(same_question(protocol))
 
 
 def label_names(

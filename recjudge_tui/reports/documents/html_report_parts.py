@@ -111,32 +111,24 @@ def _declared(context: SectionInput, report: str, **options: Any) -> Table:
 
 def agreement(context: SectionInput) -> Part:
     """Every rater against every person and consensus; every pair of raters if no person judged or was named."""
-    from recjudge_tui.reports.agreement.agreement import agreement_table
-    from recjudge_tui.reports.common.pairing import AgreementOptions
     from recjudge_tui.store.verdicts.ratings import project_raters
 
     raters = project_raters(context.db, context.project_id)
     people = {name for name, rater in raters.items() if rater.kind in PEOPLE}
     people &= set(context.raters) or people
-    tables = []
-    for name in context.protocols:
-        options = AgreementOptions(
-            protocol=name,
-            raters=context.raters,
-            resamples=context.resamples,
-            seed=context.seed,
-            selection=context.selection,
-        )
-        table = agreement_table(context.db, context.project_id, options)
-        kept = tuple(row for row in table.rows if not people or row["rater_b"] in people)
-        tables.append(replace(table, title=f"Agreement: {name}", rows=kept))
+    tables = [
+        replace(_declared(context, "agreement", protocol=name), title=f"Agreement: {name}")
+        for name in context.protocols
+    ]
     lead = () if people or context.raters else (_NO_PERSON,)
     return Part(lead, _filled(tables))
 
 
 def shares(context: SectionInput) -> Part:
     tables = [
-        replace(_declared(context, "leaderboard", protocol=name, method="share"), title=f"Rating shares: {name}")
+        replace(
+            _declared(context, "leaderboard", protocol=name, method="share"), title=f"Rating shares: {name}"
+        )
         for name in context.protocols
         if protocol_facts(name).labels and not compares_lists(name)
     ]

@@ -12,7 +12,6 @@ import numpy as np
 from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
@@ -93,7 +92,7 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
         else:
             why = "neither a reply nor the server named a model"
             yield missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {(model.name, model.digest, model.models) for model in served if _served(model)}
+    known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
     if len(known) > 1:
         yield text_entry(JUDGE, "served model changed", f"{len(known)} different models answered these runs")
 
@@ -123,8 +122,8 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
         why = "it only judged adversarial pairs"
         yield missing(AGREEMENT, "agreement", why, of.commands.run(SAER[0]))
     if people and of.protocols:
-        options = AgreementOptions(raters=(of.rater.name, *people), resamples=of.resamples, seed=of.seed)
-        for row in agreement_table(of.db, of.project_id, options).rows:
+        project = Project.numbered(of.db, of.project_id)
+        for row in table_of(project, "agreement", raters=(of.rater.name, *people)).rows:
             if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
                 where = {

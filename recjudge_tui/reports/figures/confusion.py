@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from recjudge_tui.domain.selection import CaseSelection as ChosenCases
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.agreement.confusion import cell_cases, confusion_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.project import Project
+from recjudge_tui.reports.agreement import cell_cases, confusion_table
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import REPORTS, Options, checked
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
 from recjudge_tui.reports.figures.options import (
@@ -33,7 +34,9 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     if not chosen["truth"]:
         raise RecjudgeError("a confusion table needs a second rater")
     rater, truth, topic = chosen["rater"], chosen["truth"], context.topic
-    table = confusion_table(context.db, context.project_id, _options(topic, rater, truth, context.selection))
+    table = confusion_table(
+        Project.numbered(context.db, context.project_id), _options(topic, rater, truth, context.selection)
+    )
     if table.rows:
         # the report uses the later rater of a pair as the reference, independent of the user's order
         rater, truth = str(table.rows[0]["rater_a"]), str(table.rows[0]["rater_b"])
@@ -46,8 +49,9 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     return FigureContent(title, caption, table)
 
 
-def _options(topic: Topic, rater: str, truth: str, selection: ChosenCases) -> AgreementOptions:
-    return AgreementOptions(topic.protocol, topic.aspect, (rater, truth), selection=selection)
+def _options(topic: Topic, rater: str, truth: str, selection: ChosenCases) -> Options:
+    given = {"protocol": topic.protocol, "aspect": topic.aspect, "raters": (rater, truth)}
+    return Options(checked(REPORTS["agreement"], given), selection)
 
 
 def marks(data: FigureData) -> Grid:
@@ -89,6 +93,6 @@ def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSele
     options = _options(data.topic, a, b, data.selection)
     return CaseSelection(
         verdict_filter(db, project_id, data.topic, a, b),
-        tuple(cell_cases(db, project_id, row, options)),
+        tuple(cell_cases(Project.numbered(db, project_id), row, options)),
         f"{a} {row['label_a']}, {b} {row['label_b']}",
     )

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.reports.boards import methods_of
-from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Estimate, Forest, Sentence
@@ -22,6 +21,7 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
+from recjudge_tui.reports.words import few_cases
 from recjudge_tui.store.database import Database
 
 EVERYONE = "everyone"

@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REFERENCES
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.few_cases import FEWEST_CASES
+from recjudge_tui.shapes import FEWEST_CASES
 from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
@@ -118,7 +118,7 @@ def project_topics(db: Database, project_id: int) -> tuple[Topic, ...]:
 
 def chosen_topic(topics: Sequence[Topic], options: FigureOptions, protocols: Iterable[str]) -> Topic:
     """The first topic of the given protocol and aspect, and of one of `protocols`. Raises UsageError."""
-    from recjudge_tui.reports.common.scales import protocols_meeting
+    from recjudge_tui.shapes import protocols_meeting
 
     protocols_meeting(options.protocol or None)
     if not topics:
@@ -149,7 +149,8 @@ def figure_context(
 ) -> FigureContext:
     """The raters that answered a question, and the cases to take. Raises NotFoundError for an unknown context, system or
     rater."""
-    from recjudge_tui.reports.common.scales import protocol_questions, rater_rank, speaks_for_people
+    from recjudge_tui.reports.common.scales import speaks_for_people
+    from recjudge_tui.shapes import rank_of, under_protocol
     from recjudge_tui.store.verdicts.ratings import project_questions, project_raters, verdict_counts
 
     check_contexts(db, project_id, options.occasions)
@@ -157,10 +158,10 @@ def figure_context(
     for name in options.raters:
         rater_row(db, project_id, name)
     raters = project_raters(db, project_id)
-    questions = protocol_questions(project_questions(db, project_id), raters, topic.protocol)
+    questions = under_protocol(project_questions(db, project_id), raters, topic.protocol)
     names = {question.rater for question in questions if question.aspect == topic.aspect}
     names &= set(options.raters) or names
-    ranked = sorted(names, key=lambda name: rater_rank(raters[name]))
+    ranked = sorted(names, key=lambda name: rank_of(raters[name]))
     people = [name for name in ranked if speaks_for_people(raters[name])]
     answers = verdict_counts(db, project_id, topic.aspect, people)
     people.sort(key=lambda name: (REFERENCES.index(raters[name].kind), -answers.get(name, 0)))
@@ -196,7 +197,7 @@ def judge_and_truth(context: FigureContext, options: FigureOptions) -> dict[str,
 
 def topic_terms(topics: Sequence[Topic], topic: Topic) -> tuple[Term, ...]:
     """The terms of a filter for the verdicts on a topic, under every protocol that asks the same question."""
-    from recjudge_tui.reports.common.scales import protocols_meeting
+    from recjudge_tui.shapes import protocols_meeting
 
     judged = {t.protocol for t in topics}
     protocols = [name for name in protocols_meeting(topic.protocol) or () if name in judged]

@@ -7,19 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.agreement.agreement import compare_pair, settings_of
-from recjudge_tui.reports.agreement.human_ceiling import NOTHING, ceiling, people_questions, references
-from recjudge_tui.reports.common.comparison import estimates
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.pairing import (
-    AgreementOptions,
-    Pair,
-    by_labels,
-    label_sets,
-    pairs_of,
-    questions_in,
-)
 from recjudge_tui.reports.common.scales import categories, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
@@ -34,17 +25,13 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
+from recjudge_tui.reports.rater_pairs import People, by_labels, label_sets, pair_estimates
+from recjudge_tui.shapes import Meeting, Met, meet
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, label_of, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import RunCases, cases_by_run
-from recjudge_tui.store.verdicts.ratings import (
-    Ratings,
-    load_questions,
-    project_questions,
-    project_raters,
-    run_verdicts,
-)
+from recjudge_tui.store.verdicts.ratings import run_verdicts
 
 _COLUMNS = (
     Column("run", "Run", "text"),
@@ -94,62 +81,53 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
     """The statistic of each run's own verdicts with `truth`, even if a later run of its rater judged the same cases;
     undefined if they share no case."""
     db, project, topic = context.db, context.project_id, context.topic
-    options = AgreementOptions(
-        topic.protocol, topic.aspect, truth=truth, stats=(stat,), selection=context.selection
-    )
-    questions, raters = project_questions(db, project), project_raters(db, project)
     judged = [
         run
         for run in cases_by_run(db, project, topic.protocol, topic.aspect)
         if not context.named or run.rater in context.named
     ]
-    pairs = {
-        pair.a.rater: pair
-        for pair in pairs_of(questions, raters, options)
-        if pair.a.rater in {run.rater for run in judged} and pair.a.protocol == topic.protocol
-    }
-    people = people_questions(questions, raters, list(pairs.values()), options).get(topic, [])
-    ratings = load_questions(db, project, [*questions_in(pairs.values()), *people], options.selection)
-    labels = label_sets(db, project, ratings, pairs.values())
-    behind = references(db, project, raters, ())
+    asked = Selection(topic.protocol, topic.aspect, readers=True, cases=context.selection)
+    met = meet(Project.numbered(db, project), asked, truth)
+    names = {run.rater for run in judged}
+    meetings = {m.a.rater: m for m in met.meetings if m.a.rater in names and m.a.protocol == topic.protocol}
+    labels, people, raters = label_sets(met), People(met), met.ratings.raters
     rows: list[Row] = []
     for run in judged:
-        pair = pairs.get(run.rater)
+        meeting = meetings.get(run.rater)
         estimate = undefined(f"{run.rater} and {truth} share no question")
         top = None
-        if pair is not None:
-            own = run_verdicts(db, run.id, topic.aspect, ratings.cases)
-            of_run = replace(ratings, verdicts={**ratings.verdicts, pair.a: own})
-            estimate = _run_estimate(of_run, pair, labels[pair], run, options)
-            compared = compare_pair(ratings, pair, options)
-            human = NOTHING
-            if stat in CORRELATIONS or by_labels(pair, ratings):
-                human = ceiling(
-                    ratings, pair, compared, labels[pair], (stat,), "dataset", people, behind, options
+        if meeting is not None:
+            own = run_verdicts(db, run.id, topic.aspect, met.ratings.cases)
+            of_run = replace(
+                met, ratings=replace(met.ratings, verdicts={**met.ratings.verdicts, meeting.a: own})
+            )
+            estimate = _run_estimate(of_run, meeting, labels[meeting], run, stat)
+            if stat in CORRELATIONS or by_labels(meeting, met):
+                human = people.ceiling(
+                    meeting, met.pairs(meeting).complete, labels[meeting], (stat,), "dataset"
                 )
-            top = human.people[stat].value if stat in human.people else None
+                top = human.people[stat].value if stat in human.people else None
         rows.append(_row(run, estimate, top, topic.protocol, topic.aspect, truth, stat))
     notes = tuple(
         rater_notes(raters[name] for name in (truth, *(run.rater for run in judged)) if name in raters)
     )
     if not rows:
         notes = (f"no run has judged {topic.text()} yet",)
-    return Table("Agreement over runs", _COLUMNS, tuple(rows), notes, settings_of(options))
+    return Table(
+        "Agreement over runs", _COLUMNS, tuple(rows), notes, {"protocol": topic.protocol, "truth": truth}
+    )
 
 
 def _run_estimate(
-    ratings: Ratings, pair: Pair, labels: list[float] | None, run: RunCases, options: AgreementOptions
+    met: Met, meeting: Meeting, labels: list[float] | None, run: RunCases, stat: str
 ) -> Estimate:
-    stat = options.stats[0]
-    if stat not in CORRELATIONS and not by_labels(pair, ratings):
+    if stat not in CORRELATIONS and not by_labels(meeting, met):
         return undefined("a scale without labels")
-    compared = compare_pair(ratings, pair, options, np.isin(ratings.cases.ids, run.cases))
-    if compared.row.size == 0:
+    both = met.pairs(meeting, np.isin(met.ratings.cases.ids, run.cases)).complete
+    if both.n == 0:
         return undefined("no case that both judged" if run.cases else "no verdict is from this run")
-    estimate = estimates(
-        ratings.cases, compared, labels, (stat,), "dataset", resamples=options.resamples, seed=options.seed
-    )[stat]
-    return replace(estimate, note=join_notes(estimate.note, compared.seen.words()))
+    estimate = pair_estimates(both, labels, (stat,))[stat]
+    return replace(estimate, note=join_notes(estimate.note, both.seen.words()))
 
 
 def _row(

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.selection import EVERY_CASE
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.declare import table_of
@@ -34,10 +34,9 @@ from recjudge_tui.reports.home.results import (
     Trend,
     TrendLine,
 )
-from recjudge_tui.reports.trend.judged import FLAGS
-from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+from recjudge_tui.reports.trend import FLAGS, trend_of
 from recjudge_tui.shapes import ANY_ISSUE
-from recjudge_tui.stats.registry import label_of, usual_statistic
+from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts
 from recjudge_tui.store.verdicts.ratings import project_raters
@@ -84,7 +83,13 @@ def board(db: Database, project_id: int, about: Subject) -> Board:
         rows = [next(alike) for _, alike in groupby(rows, key=lambda row: row["system"])]
         rows.sort(key=lambda row: (_maybe(row["share"]) is None, -(_maybe(row["share"]) or 0.0)))
         lines = [_line(about, {**row, "score": row["share"], "rank": None}) for row in rows]
-        return Board(topic, about.rater, f"share of {rows[0]['label']}" if rows else "", tuple(lines), answer=table.answer)
+        return Board(
+            topic,
+            about.rater,
+            f"share of {rows[0]['label']}" if rows else "",
+            tuple(lines),
+            answer=table.answer,
+        )
     facts = cast("list[dict[str, Any]]", table.facts.get("neighbours", []))
     alike = [AlikePair(f["upper"], f["lower"], f["more"], f["note"]) for f in facts if not f["separable"]]
     lines = [_line(about, row) for row in rows]
@@ -115,19 +120,16 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
     people = [name for name in about.context.people if name != about.rater]
     if not people or about.rater in about.context.people:
         return PeopleAgreement()
-    stat = usual_statistic(not protocol_facts(about.topic.protocol).scores)
-    options = AgreementOptions(
-        about.topic.protocol, about.topic.aspect, raters=(about.rater, people[0]), stats=(stat,)
-    )
-    rows = [
-        row for row in agreement_table(db, project_id, options).rows if row["aspect"] == about.topic.aspect
-    ]
+    rows = table_of(
+        Project.numbered(db, project_id), "agreement", protocol=about.topic.protocol, aspect=about.topic.aspect,
+        raters=(about.rater, people[0]),
+    ).rows  # fmt: skip
     if not rows or not rows[0]["n"]:
         return PeopleAgreement()
     row = rows[0]
     disagree = (whole_term("judge", people[0]), Term("why", ":", "disagree"))
     return PeopleAgreement(
-        label_of(stat),
+        label_of(str(row["stat"])),
         about.rater,
         people[0],
         _maybe(row["value"]),
@@ -170,17 +172,14 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
 
 def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Trend:
     """The rater's figure of each system over days, or over imports if no list has a time."""
-    options = TrendOptions(
-        "day" if data.last_served else "import",
-        about.topic.protocol,
-        about.rater,
-        about.topic.aspect,
-        metrics=(),
-        resamples=0,
-    )
+    over = "day" if data.last_served else "import"
+    table = trend_of(
+        Project.numbered(db, project_id), EVERY_CASE, over=over, protocol=about.topic.protocol, rater=about.rater,
+        aspect=about.topic.aspect, metrics=("none",),
+    )  # fmt: skip
     rows = [
         row
-        for row in trend_table(db, project_id, options).rows
+        for row in table.rows
         if row["figure"] != FLAGS
         and row["opponent"] is None
         and row["rater"] == about.rater
@@ -192,7 +191,7 @@ def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Tr
     periods = tuple(dict.fromkeys(str(row["period"]) for row in rows))
     if not rows:
         return Trend()
-    return Trend(options.over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
+    return Trend(over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
 
 
 def _trend_lines(rows: list[Row]) -> Iterator[TrendLine]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import OVERALL, SAER
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import speaks_for_people
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.leaderboard.battles import Battles, battles
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, leaderboard_table
 from recjudge_tui.reports.leaderboard.scores import win_rate_scores
@@ -111,9 +112,8 @@ def _baseline(db: Database, run_id: int) -> str:
 def _people(db: Database, project_id: int, stages: Stages, resamples: int, seed: int) -> Table:
     """The judge against every person and consensus, on the lists and on the pairs."""
     people = [n for n, r in project_raters(db, project_id).items() if speaks_for_people(r)]
-    options = AgreementOptions(raters=(stages.rater, *people), resamples=resamples, seed=seed)
     tables = [
-        agreement_table(db, project_id, replace(options, protocol=name))
+        table_of(Project.numbered(db, project_id), "agreement", raters=(stages.rater, *people), protocol=name)
         for name, run in zip(SAER, (stages.first, stages.second), strict=True)
         if people and run is not None
     ]

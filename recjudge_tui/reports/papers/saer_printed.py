@@ -7,8 +7,9 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 from recjudge_tui.domain.protocols import SAER
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.papers.published import (
     NOT_DETERMINED,
@@ -233,8 +234,8 @@ def _agreement(
     db: Database, project_id: int, raters: tuple[str, ...], stat: str, protocol: str = SAER[1]
 ) -> dict[str, float]:
     """`value` and `n` of one statistic of two raters; the second is the reference."""
-    options = AgreementOptions(
-        protocol=protocol, raters=raters[:1], truth=raters[1], stats=(stat,), resamples=0
-    )
-    (row,) = agreement_table(db, project_id, options).rows
+    project = Project.numbered(db, project_id)
+    (row,) = table_of(
+        project, "agreement", protocol=protocol, raters=raters[:1], truth=raters[1], stats=(stat,)
+    ).rows
     return {name: float(str(row[name])) for name in ("value", "n")}

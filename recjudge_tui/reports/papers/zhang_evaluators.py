@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.published import ZHANG_ASPECTS
-from recjudge_tui.reports.common.comparison import Side, compare
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.papers.text_metrics import bare_text, bleu, jieba_words, rouge_1, rouge_l_as_printed
+from recjudge_tui.shapes import Side, pairs
 from recjudge_tui.stats.agreement import group_mean
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.store.cases.metric_inputs import explanation_texts
@@ -129,11 +129,11 @@ def _levels(ratings: Ratings, evaluator: Evaluator, aspect: str, missing: FillVa
         return {}
     # a metric without a text has no score, so none is missing
     fill = None if evaluator.rater.kind == "metric" else missing.judge
-    left = Side(evaluator.rater, scores, fill, not is_judging(evaluator.rater))
-    pairs = compare(ratings.cases, left, Side(truth, known, missing.truth, fill_absent=True))
+    left = Side(scores, fill, not is_judging(evaluator.rater))
+    both = pairs(ratings.cases, (left, Side(known, missing.truth, absent_too=True))).complete
     cases = ratings.cases
     groups = {"dataset": np.zeros(cases.ids.size, dtype=np.int64), "user": cases.user, "pair": cases.pair}
-    return {level: _figure(pairs.a, pairs.b, groups[level][pairs.row], level) for level in LEVELS}
+    return {level: _figure(both.x, both.y, groups[level][both.row], level) for level in LEVELS}
 
 
 def _figure(a: FloatArray, b: FloatArray, groups: IntArray, level: str) -> Figure:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recjudge_tui.domain.adversarial import CORRECT, WRONG, Variant, adversarial_pair
-from recjudge_tui.reports.common.comparison import generation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import rater_notes, rater_rank
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.shapes import generation_notes, rank_of
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.cases.adversarial import PairVerdict, foreign_items, items_had, pair_verdicts
@@ -126,7 +126,7 @@ def judged_pairs(db: Database, project_id: int) -> list[AdversarialVerdicts]:
         if pair is not None:
             groups.setdefault((pair.variant, verdict.rater), []).append(verdict)
     raters = project_raters(db, project_id)
-    order = sorted(groups, key=lambda g: (VARIANTS.index(g[0]), rater_rank(raters[g[1]])))
+    order = sorted(groups, key=lambda g: (VARIANTS.index(g[0]), rank_of(raters[g[1]])))
     return [_judged(variant, name, groups[variant, name], ids, lifetimes) for variant, name in order]
 
 

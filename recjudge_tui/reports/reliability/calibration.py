@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.comparison import Side, align, generation_notes
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.pairing import Pair, judge_and_truth, label_sets
 from recjudge_tui.reports.common.scales import combined_notes, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
+from recjudge_tui.shapes import ABSENT, Meeting, Side, generation_notes, pairs
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.confidence import calibration
 from recjudge_tui.stats.defaults import BINS, FOLDS, RESAMPLES
@@ -25,7 +26,7 @@ from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.confidences import Confidences, verdict_confidences
-from recjudge_tui.store.verdicts.ratings import Ratings, load_questions, newest_lists
+from recjudge_tui.store.verdicts.ratings import Ratings, newest_lists
 
 _WHERE = (Column("protocol", "Protocol"), Column("aspect", "Aspect"))
 _STAGE = Column("stage", "Confidence")
@@ -117,26 +118,24 @@ def stated_confidences(db: Database, project_id: int, options: CalibrationOption
     """
     if options.method not in calibration.METHODS:
         raise UsageError(f"no method “{options.method}”", f"Available: {', '.join(calibration.METHODS)}.")
-    pairs = judge_and_truth(db, project_id, options.rater, options.truth, options.protocol, options.aspect)
-    ratings = load_questions(
-        db, project_id, [q for pair in pairs for q in (pair.a, pair.b)], options.selection
-    )
-    scales = label_sets(db, project_id, ratings, pairs)
+    asked = Selection(options.protocol, options.aspect, (options.rater,), cases=options.selection)
+    met = judge_and_truth(Project.numbered(db, project_id), asked, options.truth)
+    ratings, scales = met.ratings, label_sets(met)
     questions = [
         _stated(db, ratings, pair, np.array(sorted(labels)), options)
-        for pair in pairs
+        for pair in met.meetings
         if (labels := scales[pair]) is not None
     ]
     if not questions:
         raise UsageError(
-            f"{pairs[0].protocol} scores have no labels, so their confidence cannot be right or wrong",
+            f"{met.meetings[0].protocol} scores have no labels, so their confidence cannot be right or wrong",
             next_step="“recjudge agreement” compares scores; “recjudge estimate” estimates their mean.",
         )
     return questions
 
 
 def _stated(
-    db: Database, ratings: Ratings, pair: Pair, labels: FloatArray, options: CalibrationOptions
+    db: Database, ratings: Ratings, pair: Meeting, labels: FloatArray, options: CalibrationOptions
 ) -> StatedConfidences:
     cases = ratings.cases
     if is_metric(ratings.raters[pair.a.rater]):
@@ -178,13 +177,15 @@ def _stated(
     )
 
 
-def _labels(ratings: Ratings, pair: Pair) -> tuple[FloatArray, BoolArray]:
+def _labels(ratings: Ratings, pair: Meeting) -> tuple[FloatArray, BoolArray]:
     """By case: the label on the newest lists that both judged, and whether the rater's verdict counts: it has such a
     label, or is about the newest lists that the rater judged.
     """
     cases = ratings.cases
-    met = align(cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (pair.a, pair.b)])
-    given = np.where((met.status > 0).all(axis=0), met.values[1], np.nan)
+    met = pairs(cases, [Side(ratings.verdicts[q]) for q in pair[:2]])
+    both = met.among(np.asarray((met.state != ABSENT).all(axis=0)))
+    given = np.full(cases.ids.size, np.nan)
+    given[both.row] = both.stored[1]
     wanted = ~np.isnan(given)
     wanted[newest_lists(ratings).verdicts[pair.a].row] = True
     return given, wanted
@@ -242,9 +243,7 @@ def reliability_table(questions: Sequence[StatedConfidences], options: Calibrati
     notes = _about_truth(questions)
     for question in questions:
         for stage, sure, right, users, _ in _stages(question):
-            bins = calibration.reliability(
-                sure, right, users, options.bins
-            )
+            bins = calibration.reliability(sure, right, users, options.bins)
             rows += [_where(question) | {"stage": stage} | _bin_row(part) for part in bins if part.n]
         notes += _notes(question)
     return Table(

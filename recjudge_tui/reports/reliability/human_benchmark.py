@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.declare import table_of
@@ -41,7 +40,9 @@ def pair_counts_table(
     """
     raw = raw_counts_table(db, project_id, resamples=resamples, seed=seed)
     position = position_table(db, project_id, resamples=resamples, seed=seed)
-    board = table_of(Project.numbered(db, project_id), "leaderboard", protocol=SAER[1], rater=judge, method="q")
+    board = table_of(
+        Project.numbered(db, project_id), "leaderboard", protocol=SAER[1], rater=judge, method="q"
+    )
     adjudicated = {(r["system"], r["opponent"]): r for r in _between(board)}
     rows: list[Row] = []
     for counts, place in zip(raw.rows, position.rows, strict=True):
@@ -88,9 +89,8 @@ def human_benchmark(
     listed beside people without that reference. Figures: qwk, percent; for pairs concurrence, raw and adjudicated
     counts.
     """
-    usual = AgreementOptions(resamples=resamples, seed=seed)
     tables = [
-        _people_and_judge(db, project_id, judge, annotators, reference, replace(usual, protocol=protocol))
+        _people_and_judge(db, project_id, judge, annotators, reference, protocol)
         for protocol, reference in zip(SAER, (consensus, pair_consensus), strict=True)
     ]
     tables += [
@@ -108,18 +108,22 @@ def _people_and_judge(
     judge: str,
     annotators: tuple[str, ...],
     reference: str,
-    options: AgreementOptions,
+    protocol: str,
 ) -> Table:
     stats = ("qwk", "percent")
-    among = agreement_table(db, project_id, replace(options, raters=annotators, stats=stats))
+    project = Project.numbered(db, project_id)
+    among = table_of(project, "agreement", protocol=protocol, raters=annotators, stats=stats)
     tables = [among]
     if reference:
-        directed = (*stats, "concurrence") if options.protocol == SAER[1] else stats
-        wanted = replace(options, raters=(judge,), truth=reference, stats=directed)
-        tables.append(agreement_table(db, project_id, wanted))
+        directed = (*stats, "concurrence") if protocol == SAER[1] else stats
+        tables.append(
+            table_of(
+                project, "agreement", protocol=protocol, raters=(judge,), truth=reference, stats=directed
+            )
+        )
     return replace(
         tables[-1],
-        title=f"People and judge: {options.protocol}",
+        title=f"People and judge: {protocol}",
         rows=tuple(row for table in tables for row in table.rows),
         notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
     )

@@ -15,9 +15,9 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import rater_notes, rater_rank
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.shapes import Items
+from recjudge_tui.shapes import Items, rank_of
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.intervals import share_estimate
@@ -111,7 +111,7 @@ def injected_table(db: Database, project_id: int, options: InjectedOptions | Non
 def _load(db: Database, project_id: int) -> Items:
     questions = [Question(name, PLANTED, OVERALL) for name in fault_raters(db, project_id)]
     ratings = load_questions(db, project_id, questions)
-    questions.sort(key=lambda question: rater_rank(ratings.raters[question.rater]))
+    questions.sort(key=lambda question: rank_of(ratings.raters[question.rater]))
     lists = load_flags(db, project_id, ratings.cases, {q: ratings.raters[q.rater] for q in questions})
     return Items(Project.numbered(db, project_id), Selection(PLANTED), ratings, tuple(questions), lists)
 

@@ -11,8 +11,9 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import origin_notes, rater_rank
+from recjudge_tui.reports.common.scales import origin_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.shapes import rank_of
 from recjudge_tui.stats.agreement import position_consistency_estimate
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
@@ -123,7 +124,7 @@ def pair_answers(db: Database, project_id: int, protocol: str) -> list[PairAnswe
     cases = load_cases(db, project_id)
     raters = project_raters(db, project_id)
     answers = load_answers(db, project_id, protocol, cases)
-    order = sorted(answers, key=lambda q: (q.aspect != OVERALL, q.aspect, rater_rank(raters[q.rater])))
+    order = sorted(answers, key=lambda q: (q.aspect != OVERALL, q.aspect, rank_of(raters[q.rater])))
     return [part for q in order for part in _by_systems(q.rater, q.aspect, answers[q], cases)]
 
 
@@ -179,9 +180,7 @@ def raw_counts_table(
     answers = pair_answers(db, project_id, protocol)
     for part in answers:
         counts = tally(part.raw)
-        agreed = position_consistency_estimate(
-            part.first, part.second, part.user
-        )
+        agreed = position_consistency_estimate(part.first, part.second, part.user)
         rows.append(
             _who(part)
             | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses, "failed": counts.failed}

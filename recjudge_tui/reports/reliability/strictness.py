@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists
-from recjudge_tui.reports.common.comparison import Side, align
+from recjudge_tui.reports.agreement import orientation_notes
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes, sided
 from recjudge_tui.reports.common.scales import categories, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.shapes import Orientation, Side, pairs
 from recjudge_tui.stats.agreement import mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
@@ -72,15 +72,14 @@ def strictness_table(
         for aspect in dict.fromkeys(q.aspect for q in answered):
             alike = [q for q in answered if q.aspect == aspect]
             names = _names(db, project_id, ratings, alike)
-            met = align(ratings.cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in alike])
-            known = np.flatnonzero(~np.isnan(met.values).all(axis=0))
-            how = orientation(ratings.cases, known)
+            met = pairs(ratings.cases, [Side(ratings.verdicts[q]) for q in alike])
+            known = met.judged_by(1)
+            how = known.seen
             seen[f"{protocol}, {aspect}"] = how
-            users = ratings.cases.user[known]
             ordered = (protocol, aspect) not in unordered
-            bounds = value_bounds(db, project_id, alike[0], met.values)
+            bounds = value_bounds(db, project_id, alike[0], met.stored)
             for row in _rows(
-                met.values[:, known], users, how, alike, annotators, names, resamples, seed,
+                known.stored, known.user, how, alike, annotators, names, resamples, seed,
                 ordered=ordered, bounds=bounds,
             ):  # fmt: skip
                 rows.append({"protocol": protocol, "aspect": aspect, **row})
@@ -98,6 +97,11 @@ def _names(
 ) -> dict[float, str] | None:
     values = np.concatenate([ratings.verdicts[question].value for question in alike])
     return label_names(db, project_id, alike[0].protocol, alike[0].aspect, values)
+
+
+def sided(names: Mapping[float, str]) -> dict[float, str]:
+    """The labels of pairs without a common side: a label and its mirror are one."""
+    return {v: f"{name} or {names[-v]}" if -v in names and v else name for v, name in names.items() if v >= 0}
 
 
 def _rows(
@@ -121,9 +125,7 @@ def _rows(
         if not ordered or how.mirrored:
             bias = undefined(NO_SIDE if ordered else NO_ORDER, int(known.sum()))
         elif known.any():
-            bias = mean_change(
-                values[place], _mean(values[others]), users, bounds
-            ).change
+            bias = mean_change(values[place], _mean(values[others]), users, bounds).change
         else:
             bias = undefined("no case that another annotator also judged")
         against = OTHERS if question.rater in annotators else ALL_OF_THEM

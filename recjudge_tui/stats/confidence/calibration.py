@@ -70,11 +70,7 @@ def reliability(
     for at in range(bins):
         here = place == at
         n = int(here.sum())
-        share = (
-            share_estimate(right[here], of_users[here], resamples=resamples, seed=seed)
-            if n
-            else undefined("no verdicts in this bin")
-        )
+        share = share_estimate(right[here], of_users[here]) if n else undefined("no verdicts in this bin")
         curve.append(Bin(at / bins, (at + 1) / bins, n, float(sure[here].mean()) if n else None, share))
     return curve
 
@@ -154,7 +150,7 @@ def brier_score(
     """
     sure, right, _ = _binned(confidence, correct, 1)
     errors = (sure - right) ** 2
-    shown = mean_estimate(errors, users, SHARE, resamples=resamples, seed=seed)
+    shown = mean_estimate(errors, users, SHARE)
     shown = _with_unseen(shown, right, encode(users)[1], float((2 * sure - 1).mean()))
     if folds < 2 or shown.ci_low is None or shown.ci_high is None:
         return shown
@@ -179,7 +175,7 @@ def overconfidence(
     Unlike the ECE, it is not biased.
     """
     sure, right, _ = _binned(confidence, correct, 1)
-    shown = mean_estimate(sure - right, users, (-1.0, 1.0), resamples=resamples, seed=seed)
+    shown = mean_estimate(sure - right, users, (-1.0, 1.0))
     return _with_unseen(shown, right, encode(users)[1], 1.0)
 
 

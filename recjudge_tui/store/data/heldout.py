@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from recjudge_tui.domain.event_types import JUDGEMENT
+from recjudge_tui.domain.occasions import import_period
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.retrieval.held_out import HeldOut
 from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, Gain, RankedList, evaluation_data
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import held_out_type, shown_events
-from recjudge_tui.store.occasions import occasion_condition
+from recjudge_tui.store.occasions import occasion_condition, slate_periods
 
 
 def load_evaluation_data(
@@ -29,17 +30,22 @@ def load_evaluation_data(
 def lists_of(
     db: Database, project_id: int, system: str, chosen: CaseSelection = EVERY_CASE
 ) -> Iterator[RankedList]:
-    """The chosen current lists of a system, by user, context and time, including empty lists."""
+    """The chosen current lists of a system (or those that an import was the first to bring), by user, context and time,
+    including empty lists."""
     within, parameters = occasion_condition(chosen.occasions, "c")
+    lists, brought = "v_current_slates", {}
+    if chosen.imported:
+        lists, brought = "(SELECT *, id AS slate_id FROM slates)", slate_periods(db, project_id, "import")
     cursor = db.execute(
         f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
-           FROM v_current_slates c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
+           FROM {lists} c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
            WHERE c.project_id = :project AND c.system = :system AND {within}
            ORDER BY c.user_id, c.context, c.served_at, s.rank""",
         parameters | {"project": project_id, "system": system},
     )
-    for _, ranked in ranked_lists(cursor):
-        if chosen.segment is None or chosen.segment.holds(ranked.user_id, ranked.context):
+    for slate, ranked in ranked_lists(cursor):
+        here = chosen.segment is None or chosen.segment.holds(ranked.user_id, ranked.context)
+        if here and (not chosen.imported or brought.get(slate) == import_period(chosen.imported)):
             yield ranked
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import protocol_facts
-from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.common.usual_raters import INCLUDE_THEM
 from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
@@ -62,10 +59,7 @@ def load_agreement(
     resamples, so call it in a worker. Raises NotFoundError for an unknown context.
     """
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.agreement.agreement import agreement_table
-    from recjudge_tui.reports.common.pairing import AgreementOptions
     from recjudge_tui.reports.common.scales import categories, is_people
-    from recjudge_tui.reports.common.segments import segmented
     from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.verdicts.ratings import project_raters
 
@@ -76,18 +70,12 @@ def load_agreement(
     if topic is None:
         return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
     stat, level, methods, method = _fitting(choice, topic, ordered=topic not in categories(db, project_id))
-    compared = AgreementOptions(
-        topic.protocol, topic.aspect, stats=(stat,), levels=(level,), readers=choice.readers
-    )
-
-    def paired(cases: CaseSelection) -> Table:
-        return _own_words(agreement_table(db, project_id, replace(compared, selection=cases)))
-
-    board = table_of(
-        Project.numbered(db, project_id), "leaderboard", protocol=topic.protocol, aspect=topic.aspect, method=method,
-        readers=choice.readers, contexts=occasions.contexts, served_from=occasions.start, served_to=occasions.end,
-    )  # fmt: skip
-    pairs = segmented(db, project_id, paired, occasions=occasions)
+    project, about = Project.numbered(db, project_id), {
+        "protocol": topic.protocol, "aspect": topic.aspect, "readers": choice.readers, "contexts": occasions.contexts,
+        "served_from": occasions.start, "served_to": occasions.end,
+    }  # fmt: skip
+    board = table_of(project, "leaderboard", method=method, **about)
+    pairs = table_of(project, "agreement", stats=(stat,), levels=(level,), **about)
     used = str(board.settings.get("method", ""))
     return Agreement(topics, topic, stat, level, people, methods, used, pairs, board, occasions)
 
@@ -104,11 +92,6 @@ def _fitting(
     methods = methods_of(topic.protocol)
     method = choice.method if choice.method in methods else "" if ordered else "share"
     return stat, level, methods, method
-
-
-def _own_words(table: Table) -> Table:
-    """The table with the key of this screen instead of the option of the command line."""
-    return replace(table, notes=tuple(note.replace(INCLUDE_THEM, "m counts them") for note in table.notes))
 
 
 def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.reports.home.gaps import Gap, Step
+from recjudge_tui.reports.words import few_cases
 from recjudge_tui.stats.defaults import POWER
 from recjudge_tui.store.runs.progress import ActiveRun, NewestRun
 from recjudge_tui.tui.home.lines import (

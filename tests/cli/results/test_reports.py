@@ -21,7 +21,6 @@ from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.cli.results.leaderboard import leaderboard
-from recjudge_tui.cli.results.metrics import metrics
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
@@ -30,7 +29,6 @@ COMMANDS: tuple[click.Command, ...] = (
     cost,
     biases,
     leaderboard,
-    metrics,
     rater,
     position,
 )
@@ -142,7 +140,7 @@ def test_help_has_an_example(command: click.Command) -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom recjudge_tui.cli.people import raters\n"
-        "from recjudge_tui.cli.results import agreement, leaderboard, metrics\n"
+        "from recjudge_tui.cli.results import agreement\n"
         "print([m for m in ('numpy', 'scipy', 'pydantic', 'rich', 'sqlite_utils', 'httpx') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -82,14 +82,14 @@ def test_auc_needs_scores_and_both_classes(scored: RankedList) -> None:
     assert LIST_METRICS["auc"].of(scored, data(HeldOut("a", None, None)), 10) is None
 
 
-def test_explicit_needs_values_and_none_below_zero() -> None:
+def test_explicit_needs_values_and_one_below_zero_counts_zero() -> None:
     bought, rated, disliked = HeldOut("a", None, None), HeldOut("b", 4, 4.0), HeldOut("c", -2, 1.0)
     explicit = LIST_METRICS["ndcg_explicit"]
     assert explicit.of(ranked("a"), data(bought), 10) is None
-    assert explicit.of(ranked("a"), data(bought, rated, disliked), 10) is None
-    assert explicit.of(ranked("a", "b"), data(bought, rated), 10) == pytest.approx(
-        (1 + 4 / math.log2(3)) / (4 + 1 / math.log2(3))
-    )
+    for events in ((bought, rated), (bought, rated, disliked)):
+        assert explicit.of(ranked("a", "b", "c"), data(*events), 10) == pytest.approx(
+            (1 + 4 / math.log2(3)) / (4 + 1 / math.log2(3))
+        )
     assert LIST_METRICS["ndcg"].of(ranked("a", "b"), data(bought, rated, disliked), 10) == pytest.approx(1)
 
 
@@ -100,7 +100,8 @@ def test_explicit_exponential_gain_too_large() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "mrr", "hit_rate"]
+    "name",
+    ["ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "mrr", "hit_rate", "err", "rprec"],
 )
 def test_nothing_held_out(name: str) -> None:
     assert LIST_METRICS[name].of(ranked("a", user="nobody"), data(HeldOut("a", 5, 3.0)), 10) is None

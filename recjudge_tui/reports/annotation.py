@@ -63,25 +63,28 @@ def running_agreement(
 
     Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users on request.
     """
-    from recjudge_tui.reports.common.orientation import labels_seen, side_of_names
+    import numpy as np
+
+    from recjudge_tui.shapes import orientation
     from recjudge_tui.stats.agreement import agreement_estimates
 
     cast = votes(db, project_id, protocol)
     pairs = _pairs(cast, rater_id)
     labels = None
     if pairs:
-        import numpy as np
-
         values = np.array([vote.value for vote in cast])
         names = label_names(db, project_id, protocol, cast[0].aspect, values)
         labels = None if names is None else sorted(names)
     stat = usual_statistic(bool(protocol_facts(protocol).labels) and (labels is not None or not pairs))
-    seen = side_of_names([mine.system_a for mine, _ in pairs], [mine.system_b for mine, _ in pairs])
+    first, second = ([getattr(mine, name) for mine, _ in pairs] for name in ("system_a", "system_b"))
+    systems, codes = np.unique([*first, *second], return_inverse=True)
+    a, b = np.split(codes.astype(np.int64), 2)
+    seen = orientation(a, b, np.array([name != "" for name in second], dtype=np.bool_), systems.tolist())
     figures = agreement_estimates(
         [mine.value * turn for (mine, _), turn in zip(pairs, seen.turn.tolist(), strict=True)],
         [theirs.value * turn for (_, theirs), turn in zip(pairs, seen.turn.tolist(), strict=True)],
         [mine.user_id for mine, _ in pairs],
-        labels_seen(labels, seen),
+        seen.labels(labels),
         (stat,),
         mirrored=seen.mirrored,
     )
