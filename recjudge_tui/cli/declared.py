@@ -83,6 +83,27 @@ def with_options(
     return decorate
 
 
+def with_help_all(command: click.Command, *rare: str) -> click.Command:
+    """The command, whose --help leaves out its rare options and those named here; --help-all shows every one."""
+
+    def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            for parameter in command.params:
+                if isinstance(parameter, click.Option):
+                    parameter.hidden = False
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name in rare:
+            parameter.hidden = True
+    explained = "Show every option and exit."
+    command.params.append(
+        click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=explained)
+    )
+    return command
+
+
 def setting_options(
     *wanted: str, protocols: Sequence[str] = (), **helps: str
 ) -> Callable[[Command], Command]:
@@ -94,7 +115,11 @@ def setting_options(
     from recjudge_tui.domain.protocols import offered
     from recjudge_tui.domain.run_options import RUN_OPTIONS
 
-    shown = [option for option in RUN_OPTIONS.values() if not wanted or option.name in wanted]
+    shown = [
+        option.but(rare=option.rare and not wanted)
+        for option in RUN_OPTIONS.values()
+        if not wanted or option.name in wanted
+    ]
     return with_options(shown, protocols or offered(), **helps)
 
 
@@ -130,6 +155,7 @@ def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Ca
         "metavar": option.metavar or None,
         "help": text,
         "required": option.required,
+        "hidden": option.rare,
     }
     if option.type is bool:
         negates = option.flag.startswith("--no-") and option.default is True

@@ -15,7 +15,7 @@ from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, combined_notes
+from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
@@ -224,13 +224,12 @@ def _sets(project: Project, choose: Options) -> Table:
     members = tuple(name for name in judges if name != truth)
     met = meet(project, choose.selection(raters=members or (truth,), readers=True), truth)
     labels, prices = label_sets(met), spent_a_case(project.db, project.id)
-    unordered = categories(project.db, project.id)
     rows: list[Row] = []
     left_out: list[Note] = []
     seen: dict[str, Orientation] = {}
     for alike in _by_question(met.meetings):
         where = f"{alike[0].protocol}, {alike[0].aspect}"
-        ordered = (alike[0].protocol, alike[0].aspect) not in unordered
+        ordered = (alike[0].protocol, alike[0].aspect) not in met.nominal
         if refused := _needs_order(rule, choose.stat, ordered=ordered):
             left_out.append(Note(f"{where}: {refused}"))
             continue

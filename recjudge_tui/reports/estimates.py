@@ -14,7 +14,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, combined_notes, label_names
+from recjudge_tui.reports.common.scales import combined_notes, label_names
 from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
@@ -108,8 +108,7 @@ def estimate(project: Project, choose: Options) -> Table:
     """
     met = judge_and_truth(project, choose.selection(), choose.truth)
     meetings = list(met.meetings)
-    unordered = categories(project.db, project.id)
-    without = [m.aspect for m in meetings if (m.protocol, m.aspect) in unordered]
+    without = [m.aspect for m in meetings if (m.protocol, m.aspect) in met.nominal]
     labels = label_sets(met)[meetings[0]]
     measure = _measure(choose.protocol, choose.measure, labels, unordered=len(without) == len(meetings))
     notes = [Note(text) for text in combined_notes([met.ratings.raters[choose.truth]])]
