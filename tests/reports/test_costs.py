@@ -43,7 +43,8 @@ def row(project: Project, protocol: str, human: float | None = None) -> Row:
 
 def price(project: Project, usd: float, where: str = "1") -> None:
     project.db.execute(
-        f"UPDATE calls SET cost_usd = ?, tokens_in = 100, tokens_out = 20 WHERE state = 'done' AND {where}", (usd,)
+        f"UPDATE calls SET cost_usd = ?, tokens_in = 100, tokens_out = 20 WHERE state = 'done' AND {where}",
+        (usd,),
     )
 
 
@@ -51,7 +52,12 @@ def test_cost_of_a_case_and_its_ratio_to_a_person(judged: Project) -> None:
     price(judged, 0.01)
     found = row(judged, "pairwise", 0.111)
     # 8 calls of which 1 failed before it cost anything; 4 cases were judged, one of them in one order only
-    assert (found["rater"], found["prompt"], found["cases"], found["calls"]) == ("llm", "pairwise-media@1", 4, 8)
+    assert (found["rater"], found["prompt"], found["cases"], found["calls"]) == (
+        "llm",
+        "pairwise-media@1",
+        4,
+        8,
+    )
     assert (found["calls_per_case"], found["cost_per_case"]) == (2, pytest.approx(0.07 / 4))
     assert found["human_ratio"] == pytest.approx(0.07 / 4 / 0.111)
     assert found["tokens_per_case"] == pytest.approx(7 * 120 / 4)
@@ -78,7 +84,9 @@ def test_an_unknown_price_stays_unknown(judged: Project) -> None:
 
 def test_cached_replies_and_unfinished_cases_are_left_out(judged: Project) -> None:
     price(judged, 0.01)
-    first, second = [r[0] for r in judged.db.rows("SELECT id FROM calls WHERE list_order = 'ba' LIMIT 2 OFFSET 1")]
+    first, second = [
+        r[0] for r in judged.db.rows("SELECT id FROM calls WHERE list_order = 'ba' LIMIT 2 OFFSET 1")
+    ]
     judged.db.execute("UPDATE calls SET cached_from = 1 WHERE id = ?", (first,))
     judged.db.execute("UPDATE calls SET state = 'planned' WHERE id = ?", (second,))
     found = row(judged, "pairwise")

@@ -67,20 +67,28 @@ def test_win_rates_of_a_pair(pairs: tuple[Project, list[float], list[float]]) ->
     expected = prediction_powered_mean((human + 1) / 2, (np.array(said) + 1) / 2, range(100))
     both, people, judge = (only(table, source=source) for source in ("both", "people", "judge"))
     figures = expected.powered
-    assert (both["value"], both["ci_low"], both["ci_high"]) == (figures.value, figures.ci_low, figures.ci_high)
+    assert (both["value"], both["ci_low"], both["ci_high"]) == (
+        figures.value,
+        figures.ci_low,
+        figures.ci_high,
+    )
     assert (both["n_labelled"], both["n_judged"], both["saved"]) == (30, 100, expected.saved)
     assert (people["value"], judge["value"]) == (expected.human.value, expected.judge.value)
     assert (judge["n_labelled"], people["n_judged"]) == (None, None)
     assert f"which saves {expected.saved} labels" in table.answer
 
 
-def test_seen_from_the_other_system_everything_is_turned(pairs: tuple[Project, list[float], list[float]]) -> None:
+def test_seen_from_the_other_system_everything_is_turned(
+    pairs: tuple[Project, list[float], list[float]],
+) -> None:
     one, other = (estimated(pairs[0], "pairwise", system=name) for name in "ab")
     for row, turned in zip(one.rows, other.rows, strict=True):
         assert (row["system"], turned["system"]) == ("a", "b")
         assert float(str(row["value"])) + float(str(turned["value"])) == pytest.approx(1)
         assert float(str(row["ci_low"])) + float(str(turned["ci_high"])) == pytest.approx(1)
-    shares = [row for row in estimated(pairs[0], "pairwise", measure="share").rows if row["source"] == "judge"]
+    shares = [
+        row for row in estimated(pairs[0], "pairwise", measure="share").rows if row["source"] == "judge"
+    ]
     assert [row["label"] for row in shares] == ["win", "tie", "loss"]
     assert sum(float(str(row["value"])) for row in shares) == pytest.approx(1)
 
@@ -119,7 +127,11 @@ def test_more_than_two_systems_stand_against_all_and_each_other(project_db: Path
 def test_shares_and_means_of_lists(project_db: Path) -> None:
     said = [float(at * 7 % 3) for at in range(80)]
     project = lists(project_db, 80, [*said], dict(enumerate(said[1:41])))
-    shares = [r["label"] for r in estimated(project, "pointwise").rows if (r["system"], r["source"]) == ("x", "both")]
+    shares = [
+        r["label"]
+        for r in estimated(project, "pointwise").rows
+        if (r["system"], r["source"]) == ("x", "both")
+    ]
     assert shares == ["Good", "Partial", "Poor"]
     human = np.where(np.arange(0, 80, 2) < 40, np.array([*said[1:], 0.0])[::2], np.nan)
     expected = prediction_powered_mean(human, said[::2], range(40), scale=(0, 2)).powered

@@ -51,7 +51,11 @@ def step(table: Table) -> str:
 def test_what_is_empty_names_the_next_step(project: Project) -> None:
     assert [row["name"] for row in listings.projects(project.db).rows] == ["films"]
     assert step(listings.runs(project.db)) == "judge"
-    assert [step(listed(project, f"{name} list")) for name in ("imports", "cases", "rater")] == ["import", "judge", "judge"]
+    assert [step(listed(project, f"{name} list")) for name in ("imports", "cases", "rater")] == [
+        "import",
+        "judge",
+        "judge",
+    ]
     assert listed(project, "runs failures").answer == "No call failed."
     project.db.execute("DELETE FROM projects")
     assert step(listings.projects(project.db)) == "import"
@@ -122,11 +126,15 @@ def filled(project: Project) -> int:
         target = import_target(project)
         add_items(target, [Item(item_id=f"i{n}", title=f"漢字 film {n}", category="Drama") for n in range(4)])
         add_users(target, [User(user_id="u", attributes={"age": "31"})])
-        event = Event(user_id="u", type="rating", item_id="i0", timestamp="2024-05-01T00:00:00+00:00", value=4)
+        event = Event(
+            user_id="u", type="rating", item_id="i0", timestamp="2024-05-01T00:00:00+00:00", value=4
+        )
         add_events(target, [event])
         slates = []
         for system, ids in (("a", ("i1", "i2", "i3")), ("b", ("i2",))):
-            add_slate(target, Slate(user_id="u", system=system, items=tuple(RankedItem(item_id=key) for key in ids)))
+            add_slate(
+                target, Slate(user_id="u", system=system, items=tuple(RankedItem(item_id=key) for key in ids))
+            )
             slates.append(project.db.value("SELECT id FROM slates WHERE system = ?", (system,)))
         key = CaseKey("pair", "u", "a", "b", slate_a=slates[0], slate_b=slates[1])
         return ensure_case(project.db, project.id, key)
@@ -134,7 +142,12 @@ def filled(project: Project) -> int:
 
 def test_a_case_nobody_judged(project: Project, filled: int) -> None:
     page = case_page(project.db, filled, 90)
-    for said in ("lists of a and b", "User: age 31", "2024-05-01  rating: 漢字 film 0 (4)", "no verdicts on this case yet"):
+    for said in (
+        "lists of a and b",
+        "User: age 31",
+        "2024-05-01  rating: 漢字 film 0 (4)",
+        "no verdicts on this case yet",
+    ):
         assert said in page
     line = next(line for line in page.splitlines() if line.strip().startswith("1 "))
     assert "film 1" in line
@@ -148,7 +161,8 @@ def test_a_judged_case_shows_verdicts_reasoning_and_flags(project: Project, fill
     give(project, "anna", {filled: 1.0}, protocol_name="pairwise")
     call = project.db.value("SELECT min(id) FROM calls")
     project.db.execute(
-        "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, 'i1', 'already owned', 'seen in May')", (call,)
+        "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, 'i1', 'already owned', 'seen in May')",
+        (call,),
     )
     built = Built(project.db.path, "films")
     page = built.done(f"cases show {filled} -p films")

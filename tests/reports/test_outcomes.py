@@ -64,7 +64,12 @@ def test_the_running_hit_rate(project: Project) -> None:
     add(project, "two", "a", "b", (100, 150))
     add(project, "even", "a", "c", (150, 100))
     told = [(r["experiment"], r["hit"], r["hits"], r["decided"]) for r in rows_of(project, rater="sure")]
-    assert told == [("one", True, 1, 1), ("undecided", None, 1, 1), ("two", False, 1, 2), ("even", False, 1, 3)]
+    assert told == [
+        ("one", True, 1, 1),
+        ("undecided", None, 1, 1),
+        ("two", False, 1, 2),
+        ("even", False, 1, 3),
+    ]
     last = rows_of(project, rater="sure", experiment="even")[0]
     expected = clopper_pearson(1, 3)
     assert (last["pointed"], last["hit_rate"]) == ("even", expected.value)
@@ -87,7 +92,11 @@ def test_the_experiments_themselves(project: Project) -> None:
     assert "a got +50.0 %" in table.answer
     assert "2 of 3 raters predicted it" in table.answer
     assert (unknown["lift"], unknown["z"], unknown["p"], unknown["winner"]) == (None, None, None, None)
-    assert (unknown["same_way"], unknown["judges"], "never clicked" in str(unknown["note"])) == (None, 0, True)
+    assert (unknown["same_way"], unknown["judges"], "never clicked" in str(unknown["note"])) == (
+        None,
+        0,
+        True,
+    )
     half = rows_of(project, rater="half")[0]
     assert (half["pointed"], half["hit"], half["decided"]) == (None, None, 0)
 

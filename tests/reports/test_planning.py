@@ -40,8 +40,12 @@ def test_published_sample_sizes() -> None:
     assert shares["needed"] == 289
 
 
-@pytest.mark.parametrize(("difference", "ties", "consistency"), [(0.1, 0.2, 0.8), (0.05, 0.0, 1.0), (0.1, 0.5, 0.7)])
-def test_the_planned_number_has_the_power_in_simulated_tests(difference: float, ties: float, consistency: float) -> None:
+@pytest.mark.parametrize(
+    ("difference", "ties", "consistency"), [(0.1, 0.2, 0.8), (0.05, 0.0, 1.0), (0.1, 0.5, 0.7)]
+)
+def test_the_planned_number_has_the_power_in_simulated_tests(
+    difference: float, ties: float, consistency: float
+) -> None:
     """The normal test of the users' means finds the difference in about 80 % of repetitions."""
     (row,) = planned(None, difference, ties=ties, consistency=consistency)
     rng, n = np.random.default_rng(1), int(str(row["needed"]))
@@ -82,7 +86,11 @@ def test_ties_and_consistency_are_measured(project: Project) -> None:
     judge_pairs(project, "llm", dict(zip(cases, ANSWERS, strict=True)))
     (row,) = planned(project)
     assert (row["rater"], row["system"], row["opponent"], row["n"], row["users"]) == ("llm", "a", "b", 24, 24)
-    assert (row["ties"], row["consistency"], row["seen"]) == (5 / 20, pytest.approx(20 / 24), pytest.approx(0.125))
+    assert (row["ties"], row["consistency"], row["seen"]) == (
+        5 / 20,
+        pytest.approx(20 / 24),
+        pytest.approx(0.125),
+    )
     assert row["needed"] == planned(None, ties=5 / 20, consistency=20 / 24)[0]["needed"]
     assert 0.1 < float(str(row["power_at_hand"])) < 0.8
     assert float(str(row["detectable"])) > 0.1
@@ -140,7 +148,9 @@ def test_nothing_and_nobody(project: Project) -> None:
             planned(project, **options)
 
 
-def test_the_command_obeys_the_variable_of_the_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_obeys_the_variable_of_the_project(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cases = [pair_case(project, f"u{at}") for at in range(25)]
     judge_pairs(project, "llm", dict(zip(cases, ANSWERS, strict=True)))
     built = Built(project.db.path, "films")
@@ -150,5 +160,7 @@ def test_the_command_obeys_the_variable_of_the_project(project: Project, monkeyp
 
     from recjudge_tui.cli.app import recjudge
 
-    said = CliRunner(env={"RECJUDGE_DB": str(project.db.path), "RECJUDGE_PROJECT": "films"}).invoke(recjudge, ["plan"])
+    said = CliRunner(env={"RECJUDGE_DB": str(project.db.path), "RECJUDGE_PROJECT": "films"}).invoke(
+        recjudge, ["plan"]
+    )
     assert "llm has judged 24 of a against b" in said.stdout
