@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -25,6 +25,7 @@ from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_co
 from recjudge_tui.store.prompts.prompts import finer_labels
 from recjudge_tui.store.raters.raters import find_rater, rater_row
 from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.verdicts.answers import CallRows, load_answers, load_calls
 from recjudge_tui.store.verdicts.changes import run_configurations
 from recjudge_tui.store.verdicts.flags import FlaggedLists, folded, load_flags
 from recjudge_tui.store.verdicts.generations import (
@@ -42,6 +43,7 @@ from recjudge_tui.store.verdicts.ratings import (
     Ratings,
     Verdicts,
     count_up_to,
+    load_cases,
     load_questions,
     newest_lists,
     of_selection,
@@ -299,6 +301,99 @@ def _meetings(a: IntArray, b: IntArray, here: BoolArray, size: int) -> IntArray:
     return grid + grid.T
 
 
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+
+class BothOrders(NamedTuple):
+    """The answers on cases asked in both orders, one row for each sample: in the order a-b and in b-a, 1, 0 or -1 seen
+    from system a, NaN if failed; and the case's index."""
+
+    straight: FloatArray
+    swapped: FloatArray
+    row: IntArray
+
+    def among(self, kept: BoolArray) -> BothOrders:
+        """The marked rows only."""
+        return BothOrders(self.straight[kept], self.swapped[kept], self.row[kept])
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What single calls said on one question, one row each, and judgements imported by order; of each case the rater's
+    newest run counts.
+
+    `row`: the case, its index in `cases`; `swapped`: system b was shown first; `value` as in verdicts, NaN if the call
+    failed; `run` and `call`: their ids, -1 and 0 if imported. `earlier`: how many about earlier lists are left out.
+    """
+
+    project: Project
+    question: Question
+    cases: CaseColumns
+    row: IntArray
+    run: IntArray
+    sample: IntArray
+    swapped: BoolArray
+    value: FloatArray
+    call: IntArray
+    earlier: int = 0
+
+    def among(self, kept: BoolArray) -> Answers:
+        """The marked rows only."""
+        columns = ("row", "run", "sample", "swapped", "value", "call")
+        return replace(self, **{name: getattr(self, name)[kept] for name in columns})
+
+    @property
+    def user(self) -> IntArray:
+        return self.cases.user[self.row]
+
+    @property
+    def failed(self) -> BoolArray:
+        return np.isnan(self.value)
+
+    @cached_property
+    def took(self) -> CallRows:
+        """What the calls took (tokens, cost, time), who answered, and how sure; read when it is first asked for."""
+        return load_calls(self.project.db, self.call, self.question.aspect)
+
+    def by_systems(self) -> list[tuple[str, str, Answers]]:
+        """The answers on each pair of systems, by name."""
+        many = len(self.cases.systems)
+        code = self.cases.system_a[self.row] * many + self.cases.system_b[self.row]
+        names = self.cases.systems
+        return [
+            (names[pair // many], names[pair % many], self.among(code == pair)) for pair in np.unique(code)
+        ]
+
+    def both_orders(self) -> BothOrders:
+        columns = (self.run + 1, self.row, self.sample)
+        unit: IntArray = np.zeros(self.row.size, dtype=np.int64)
+        for column in columns:
+            unit = unit * (int(column.max(initial=0)) + 1) + column
+        straight, swapped = np.flatnonzero(~self.swapped), np.flatnonzero(self.swapped)
+        _, left, right = np.intersect1d(unit[straight], unit[swapped], return_indices=True)
+        said = np.sign(self.value)
+        return BothOrders(said[straight[left]], said[swapped[right]], self.row[straight[left]])
+
+
+def answers(project: Project, protocol: str, *, newest: bool = True) -> list[Answers]:
+    """The answers under a protocol by question: overall first, then by aspect, judges before people. About the newest lists
+    that the rater judged; without `newest` about all."""
+    raters = project_raters(project.db, project.id)
+    cases = project.db.kept((load_cases, project.id), partial(load_cases, project.db, project.id))
+    every = load_answers(project.db, project.id, protocol, cases)
+    order = sorted(every, key=lambda q: (q.aspect != OVERALL, q.aspect, rank_of(raters[q.rater])))
+    found = [Answers(project, question, cases, *every[question]) for question in order]
+    if not newest or cases.lifetimes is None:
+        return found
+    current = [
+        in_generation(cases.lifetimes, part.row, newest_judged(cases.lifetimes, part.row)) for part in found
+    ]
+    return [
+        replace(part.among(here), earlier=int((~here).sum()))
+        for part, here in zip(found, current, strict=True)
+    ]
+
+
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 
@@ -404,18 +499,6 @@ class Items:
         mask = np.zeros(self.ratings.cases.ids.size, dtype=np.bool_)
         mask[flags.row if issue is None else flags.row[flags.issue == issue]] = True
         return mask
-
-    def judged_by_both(self, a: Question, b: Question) -> tuple[IntArray, int]:
-        """The cases that two raters judged, on the newest lists that they judged in common; and how many cases that one
-        of them was asked about are left out."""
-        cases, (left, right) = self.ratings.cases, (self.ratings.verdicts[question] for question in (a, b))
-        every, met = np.union1d(left.row, right.row), np.intersect1d(left.row, right.row)
-        valid = np.intersect1d(left.row[~np.isnan(left.value)], right.row[~np.isnan(right.value)])
-        if cases.selected is not None:
-            every, valid = every[cases.selected[every]], valid[cases.selected[valid]]
-        if cases.lifetimes is not None:
-            valid = valid[in_generation(cases.lifetimes, valid, newest_judged(cases.lifetimes, met))]
-        return valid, every.size - valid.size
 
 
 def items(project: Project, selection: Selection) -> Items:
@@ -551,7 +634,7 @@ class Pairs:
     """Several raters on the cases that at least one of them was asked about, on the newest lists that most of them judged
     together: what is missing stays visible.
 
-    `row` (cases,): places in `cases`; `stored` and `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
+    `row` (cases,): places in `cases`; `stored`, `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
     `filled` (raters,) counts values put in for missing ones. `other`: places of cases of other lists, `later` of them newer.
     """
 
@@ -711,7 +794,7 @@ class Met:
     ratings: Ratings
     meetings: tuple[Meeting, ...]
     questions: tuple[Question, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut
 
     @cached_property
     def nominal(self) -> set[tuple[str, str]]:
@@ -795,7 +878,7 @@ def under_protocol(
 def meetings(
     questions: Iterable[Question], raters: Mapping[str, Rater], selection: Selection, truth: str | None = None
 ) -> list[Meeting]:
-    """Every two raters on one scale and aspect, in the order of protocols, aspects and raters; with a truth everyone with it.
+    """Every two raters on one scale and aspect, by protocol, aspect and rater; with a truth everyone with it.
 
     A metric meets every aspect that others judged on its kind of case, and other metrics.
     """

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.declare import Report
     from recjudge_tui.store.database import Database
 
+    Before = Callable[[Database, int, dict[str, Any]], dict[str, Any] | None]
+
 
 def report_commands(group: str = "") -> dict[str, click.Command]:
     """The commands of all declared reports of a group (`robustness`), or of those in none."""
@@ -32,14 +34,21 @@ def report_commands(group: str = "") -> dict[str, click.Command]:
     return found
 
 
-def report_command(report: Report) -> click.Command:
-    """The command of a declared report."""
+def report_command(
+    report: Report, options: Callable[[Command], Command] | None = None, first: Before | None = None
+) -> click.Command:
+    """The command of a declared report. `first` is called with the values of `options` and of the report's before it is
+    made, and returns the report's; None where there is nothing to report yet."""
 
-    def run(database: Database, project: str | None, **options: Any) -> Output:
+    def run(database: Database, project: str | None, **given: Any) -> Output:
         from recjudge_tui.project import Project
         from recjudge_tui.reports.declare import function, make
 
-        made = make(Project.named(database, project) if project else None, report, **options)
+        opened = Project.named(database, project) if project else None
+        values = given if first is None or opened is None else first(database, opened.id, given)
+        if values is None:
+            return None
+        made = make(opened, report, **values)
         code, said = function(report.ends)(made) if report.ends else (0, "")
         if not report.written:
             return ReportWithExit(made, code, said)
@@ -52,6 +61,7 @@ def report_command(report: Report) -> click.Command:
 
     command: Callable[..., Any] = database_report(run, (*FORMATS, *report.formats))
     command = with_options(report.options)(command)
+    command = command if options is None else options(cast(Command, command))
     command = (_chosen_project if report.alone else project_option)(command)
     lines = [report.summary, report.about, _examples(report.examples)]
     help_text = "\n\n".join(filter(None, lines))

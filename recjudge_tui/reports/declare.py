@@ -254,6 +254,9 @@ CROWD = Option(
     "crowd", tuple, "One board from the verdicts of these raters, or of all annotators: users and raters are clusters of the"
     " intervals.", (), flag="--crowd", metavar="A,B,...|all", completes="raters",
 )  # fmt: skip
+BY_SYSTEM = Option(
+    "by_system", bool, "Add a row for each system whose lists were used.", False, flag="--by-system"
+)
 
 LIMIT = Option("limit", int, "Show only the first N.", None, {"ge": 1}, flag="--limit", metavar="N")
 _SHARE = {"ge": 0.0, "le": 1.0}
@@ -299,6 +302,87 @@ _DECLARED = (
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),
         words="ranking rank win rate q bradley terry who wins",
+    ),
+    Report(
+        "robustness position", "Measure the effect of list order: consistency, both kinds of ties, the favoured set.",
+        "robustness:position",
+        (
+            PROTOCOL.but(default="pairwise", help="The protocol whose answers are counted: pairwise or arena."),
+            ASPECT, RATER.but(help="Only this judge."),
+            Option(
+                "quality", str, "The rater whose pointwise ratings define the quality gap. Default: the judge's own.",
+                flag="--quality", metavar="R", completes="rater",
+            ),
+            Option("gap", bool, "Leave out the rows by quality gap.", True, flag="--no-gap"),
+            Option(
+                "counts", bool,
+                "Wins, ties and losses of single calls (two per pair) beside those of adjudicated verdicts.", False,
+                flag="--counts",
+            ),
+        ),
+        about="One row per judge, aspect and pair of systems (SAER; Liu et al., SIGIR 2026), then one per quality gap:"
+        " how far apart the two lists are rated pointwise (Good 2, Partial 1, Poor 0), since position matters"
+        " most where the gap is small. Intervals are over users. A judge that is named is asked first, in both"
+        " orders.",
+        examples=(
+            "robustness position -p movies",
+            "robustness position -p movies --protocol arena --aspect satisfaction",
+            "robustness position -p movies --rater rules --counts",
+            "robustness position -p movies --judge ollama:llama3.1:8b --sample 100",
+        ),
+        section="Judge", words="order bias first list swap consistency position",
+    ),
+    Report(
+        "robustness adversarial", "Test whether a judge can tell a user's own list from one made for somebody else.",
+        "robustness:adversarial",
+        (
+            RATER.but(help="Show all raters on the pairs that R judged. Default with --judge: that judge."), BY_SYSTEM,
+        ),
+        about="The judge compares a user's own list with another user's list by the same system, in one call per pair,"
+        " without knowing which is which (SAER; Liu et al., SIGIR 2026). The order is random and recorded. N"
+        " users are drawn, equally many from each system, and each gives two pairs: one as published, and one in"
+        " which the foreign list contains no item that the user already has, since such items give it away; both"
+        " lists are cut to equal length.\n\nTo compare people, import their labels for the lists foreign:SYSTEM"
+        " and own:SYSTEM (foreign-unseen:, own-unseen:) of a user. The same seed draws the same pairs."
+        " Leaderboards and agreement leave them out.",
+        examples=(
+            "robustness adversarial -p movies --judge rules",
+            "robustness adversarial -p movies --judge ollama:llama3.1:8b --sample 50 --by-system",
+            "robustness adversarial -p movies --rater rules",
+        ),
+        section="Judge", words="foreign list somebody else own list detection",
+    ),
+    Report(
+        "robustness ablation", "Compare prompts on the same adversarial pairs: accuracy and cost.", "robustness:ablation",
+        (RATERS.but(help="Compare these raters, who have already judged the pairs; no judge is asked."),),
+        about="The answers to each prompt belong to a rater called “JUDGE PROMPT”. Two prompts are compared on the"
+        " pairs answered with both: the difference of the shares correct with its interval over users, and its"
+        " test by sign flips of the users' means, Holm-adjusted. In the paper (Liu et al., SIGIR 2026), the"
+        " three prompts got 74, 88 and 91 % of the pairs right. A budget applies to each prompt.",
+        examples=(
+            "robustness ablation -p movies --judge ollama:llama3.1:8b --prompts generic,overspecified,saer",
+            'robustness ablation -p movies --raters "ollama:llama3.1:8b generic,ollama:llama3.1:8b saer"',
+        ),
+        section="Judge", words="prompts compare generic overspecified rubric",
+    ),
+    Report(
+        "robustness injected", "Plant known faults into real lists, and measure how many a judge finds.",
+        "planted_faults:injected",
+        (
+            RATER.but(help="Show all raters on the lists that R judged. Default with --judge: that judge."), BY_SYSTEM,
+        ),
+        about="N users are drawn, equally many from each system. For each user, one fault of every kind that the"
+        " user's history allows is planted at a random rank, each in a separate copy of the list: a variant of"
+        " another item, an item the user has, a refill that comes too early, a second durable good, an item that"
+        " is off-category. The judge sees each copy as an ordinary list. The issues are those of SAER (Liu et"
+        " al., SIGIR 2026).\n\nThe built-in rules judge the same lists, as a baseline. The same seed plants the"
+        " same faults. Leaderboards, agreement and flags leave these lists out.",
+        examples=(
+            "robustness injected -p shop --judge rules",
+            "robustness injected -p shop --judge ollama:llama3.1:8b --sample 50 --by-system",
+            "robustness injected -p shop --rater rules",
+        ),
+        section="Judge", words="planted faults flags false alarms detection",
     ),
     Report(
         "compare", "Show what changed between two raters, case by case. The two may be runs, prompts, judges or people.",

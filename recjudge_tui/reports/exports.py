@@ -33,7 +33,7 @@ from recjudge_tui.reports.common.stream import (
 from recjudge_tui.reports.common.table import Column, Screen, Table, render, save_text
 from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
-from recjudge_tui.stats.retrieval.held_out import truth_key, truths_of
+from recjudge_tui.stats.retrieval import truth_key, truths_of
 from recjudge_tui.store.data.catalogue import check_judgeable, current_slates
 from recjudge_tui.store.data.catalogue import systems as systems_with_lists
 from recjudge_tui.store.data.heldout import held_out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -32,17 +33,17 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.intervals import mean_estimates
-from recjudge_tui.stats.retrieval import offline
-from recjudge_tui.stats.retrieval.list_metrics import (
+from recjudge_tui.stats.retrieval import (
     LIST_METRICS,
+    NEAR,
     NO_CUTOFF,
     REDUNDANCY,
     EvaluationData,
     Gain,
     RankedList,
+    list_values,
+    offline,
 )
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
-from recjudge_tui.stats.retrieval.redundancy import NEAR
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
@@ -175,8 +176,7 @@ def measure(
         raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
-    data = load_evaluation_data(db, project.id, *rule)
-    arrays = db.kept((evaluation_arrays, project.id, rule), lambda: evaluation_arrays(data))
+    data = db.kept((measure, project.id, rule), lambda: load_evaluation_data(db, project.id, *rule))
 
     def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
         items: dict[str, str] = {}
@@ -185,7 +185,7 @@ def measure(
             [one.user_id for one in ranked],
             [one.context for one in ranked],
             [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked],
-            list_values(ranked, arrays, k, names),
+            list_values(ranked, data, k, names),
         )
 
     def read(system: str) -> SystemLists:
@@ -293,7 +293,7 @@ def _notes(
             "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
         )
     yield from map(Note, held_out_copies(project.db, project.id).sentences)
-    if choose.cases == EVERY_CASE:
+    if replace(choose.cases, systems=()) == EVERY_CASE:
         yield from (
             Note(text) for at in range(len(measured.systems)) if (text := _without_list(measured, at))
         )
@@ -336,7 +336,9 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     if pairs is None:
         return ""
     values = [of.mean(pairs.name) for of in measured.systems]
-    texts = {at: f"{pairs.systems[at]} ({values[at]:.3f})" for at in pairs.order}
+    texts = {
+        at: f"{pairs.systems[at]} ({figure_text({'value': values[at]}, 'value', 3)})" for at in pairs.order
+    }
     name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."
@@ -354,13 +356,16 @@ def _brief(title: str, rows: Sequence[Row], metrics: Collection[str]) -> Table:
     """One row a system, with a column for each of these metrics that is defined."""
     lines: dict[object, Row] = {}
     for row in rows:
-        line = lines.setdefault(row["system"], {"system": row["system"]})
+        line = lines.setdefault(row["system"], {"system": row["system"], "n": 0})
+        line["n"] = max(int(str(line["n"])), int(str(row["n"])))
         value = row["value"]
         if row["metric"] in metrics and isinstance(value, float):
             line[str(row["metric"])] = figure_text(row, "value", 3 if abs(value) < 10 else 1)
     names = [name for name in metrics if any(name in line for line in lines.values())]
     columns = [Column(name, name, minor=at >= _MOST_COLUMNS) for at, name in enumerate(names)]
-    return Table(title, (Column("system", "System"), *columns), tuple(lines.values()))
+    return Table(
+        title, (Column("system", "System"), *columns, Column("n", "lists", "int")), tuple(lines.values())
+    )
 
 
 # ---- the lists of verdicts -------------------------------------------------------------------------------------------

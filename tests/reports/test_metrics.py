@@ -81,8 +81,9 @@ def test_gain_and_relevance_are_chosen(shop: Built) -> None:
 
 def test_who_has_no_list_and_what_is_empty(shop: Built) -> None:
     shop.load("events", [EVENTS[0], ("u3", "heldout_click", "a", "")])
-    table = shop.table("metrics -p films --k 2")
-    assert "x: 1 user with held-out events has no list and is not counted" in table["notes"]
+    for words in ("", "--systems x"):
+        notes = shop.table(f"metrics -p films --k 2 {words}")["notes"]
+        assert "x: 1 user with held-out events has no list and is not counted" in notes
     shop.load("lists", [LISTS[0], ("u2", "w", "e", 1, "")])
     found = rows(shop, "--k 2 --metrics mrr,auc")
     assert {key: (row["value"], row["n"]) for key, row in found.items()} == {
@@ -139,7 +140,7 @@ def test_the_answer_and_the_test_of_two_systems(project_db: Path) -> None:
     p = binomtest(9, 10).pvalue
     table = built.table("metrics -p films --k 1 --metrics hit_rate")
     assert table["answer"] == (
-        f"als (0.900) has the highest hit_rate@1, above pop (0.100), p = {2 * p:.2g}; txt (0.000) is last."
+        f"als (.900) has the highest hit_rate@1, above pop (.100), p = {2 * p:.2g}; txt (.000) is last."
     )
     pairs = built.table("metrics -p films --k 1 --metrics hit_rate --table pairs")["rows"]
     claims = {(row["system"], row["opponent"]): row["separable"] for row in pairs}

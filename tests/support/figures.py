@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.database import Database
@@ -24,7 +22,7 @@ def figures(db: Database, project: int, *, intervals: bool = True) -> dict[str, 
     for protocol in ("pairwise", "pointwise"):
         reports[f"leaderboard {protocol}"] = table_of(opened, "leaderboard", protocol=protocol)
     for protocol in ("pairwise", "pointwise", "explanation"):
-        reports[f"agreement {protocol}"] = agreement_table(db, project, AgreementOptions(protocol=protocol))
+        reports[f"agreement {protocol}"] = table_of(opened, "agreement", protocol=protocol)
     keys = [key for key in _KEYS if intervals or not key.startswith("ci_")]
     return {name: [_plain(row, keys) for row in table.rows] for name, table in reports.items()}
 

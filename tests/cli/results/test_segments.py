@@ -14,8 +14,6 @@ import pytest
 
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import on_cases
@@ -365,7 +363,7 @@ def test_data_shared_by_all_groups_is_read_once(project_db: Path, report: str) -
             if report == "metrics":
                 return on_cases(Project.numbered(db, project), "metrics", chosen)
             if report == "agreement":
-                return agreement_table(db, project, AgreementOptions(selection=chosen))
+                return on_cases(Project.numbered(db, project), "agreement", chosen)
             return on_cases(Project.numbered(db, project), "leaderboard", chosen, protocol="pairwise")
 
         def reads(by: str | None) -> int:
