@@ -505,7 +505,7 @@ def _novelty(lists: _Lists) -> FloatArray:
     be infinitely novel and are left out (after Zhou et al. 2010)."""
     counts = _picked(lists.arrays.counts, lists.items, 0.0)
     known = counts > 0
-    return lists.mean(np.log2(lists.data.events / np.where(known, counts, 1.0)), known & lists.within)
+    return lists.mean(np.log2(max(1, lists.data.events) / np.where(known, counts, 1.0)), known & lists.within)
 
 
 def _popularity(lists: _Lists) -> FloatArray:
