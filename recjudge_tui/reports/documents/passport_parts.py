@@ -18,7 +18,6 @@ from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
-from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm
@@ -326,7 +325,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
     """Dollars for 1,000 judged cases by protocol and prompt; seconds per call, median and 95th percentile."""
-    costs = cost_table(of.db, of.project_id).rows
+    costs = table_of(Project.numbered(of.db, of.project_id), "cost").rows
     for row in costs:
         if row["rater"] != of.rater.name:
             continue

@@ -23,7 +23,7 @@ from recjudge_tui.reports.metrics import METRICS, JudgedLists
 from recjudge_tui.reports.side_by_side import NATURAL
 from recjudge_tui.shapes import base
 from recjudge_tui.stats.defaults import TOP_K
-from recjudge_tui.stats.retrieval.list_metrics import NO_CUTOFF
+from recjudge_tui.stats.retrieval import NO_CUTOFF
 from recjudge_tui.store.database import Database
 
 _METRIC_COLUMNS = (Column("metric", "Metric"), Column("measured", "Measured", "float", decimals=4))
