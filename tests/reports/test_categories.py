@@ -6,8 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-from recjudge_tui.reports.agreement.ensembles import ensembles_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
 from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.scales import Scale, worded
@@ -158,9 +156,9 @@ def test_estimates_are_shares(tones: Project) -> None:
 
 
 def test_means_of_raters_are_refused(tones: Project) -> None:
-    table = ensembles_table(tones.db, tones.id, AgreementOptions(truth="ann", raters=("one", "two")))
-    assert not table.rows
-    assert NO_ORDER in _said(table)
+    made = table(tones, "agreement", truth="ann", raters=("one", "two"), ensembles=True)
+    assert not made.rows
+    assert NO_ORDER in _said(made)
 
 
 def test_the_app_begins_with_kappa(tones: Project) -> None:
