@@ -99,7 +99,7 @@ def _of_pairs(protocol: str) -> dict[str, Any] | None:
 
 def about(page: Page) -> Part:
     """Versions and the date: everything needed to make the same report again."""
-    from recjudge_tui.reports.projects.overview import project_table
+    from recjudge_tui.reports import listings
     from recjudge_tui.store.migrations import known_migrations
 
     def installed(name: str) -> str:
@@ -120,21 +120,13 @@ def about(page: Page) -> Part:
     }
     rows: tuple[Row, ...] = tuple({"what": what, "found": found} for what, found in facts.items())
     made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
-    return Part(tables=(project_table(page.project.db, page.project.id), made_with))
+    return Part(tables=(listings.project(page.project), made_with))
 
 
 def runs(page: Page) -> Part:
-    from recjudge_tui.reports.projects.overview import raters_table, runs_table
-    from recjudge_tui.reports.projects.run_settings import run_settings_table
+    from recjudge_tui.reports import listings
 
-    db, identity = page.project.db, page.project.id
-    return Part(tables=(runs_table(db, identity), run_settings_table(db, identity), raters_table(db, identity)))
-
-
-def failures(page: Page) -> Part:
-    from recjudge_tui.reports.projects.run_settings import failures_table
-
-    return Part(tables=(failures_table(page.project.db, page.project.id),))
+    return Part(tables=(listings.runs(page.project.db, page.project), *_tables(page, _OF_RUNS)))
 
 
 def pictures(page: Page) -> Part:
@@ -176,6 +168,8 @@ def prompts(page: Page) -> Part:
     return Part(() if texts else ("no run used a prompt",), texts=texts)
 
 
+_OF_RUNS = (("runs settings", None), ("rater list", None))
+
 SECTIONS: dict[str, Section] = {
     "about": Section("About", make=about),
     "runs": Section("Runs and raters", make=runs),
@@ -186,7 +180,7 @@ SECTIONS: dict[str, Section] = {
     "flags": Section("Flagged items", (("flags", None),)),
     "position": Section("Position consistency", (("robustness position", _of_pairs),)),
     "biases": Section("Biases", (("biases", None),)),
-    "failures": Section("Failures", make=failures),
+    "failures": Section("Failures", (("runs failures", None),)),
     "cost": Section("Cost", (("cost", None),)),
     "pictures": Section("Pictures", make=pictures),
     "prompts": Section("Prompts", make=prompts),

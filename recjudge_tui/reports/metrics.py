@@ -176,7 +176,7 @@ def measure(
         raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
-    data = db.kept((measure, project.id, rule), lambda: load_evaluation_data(db, project.id, *rule))
+    data = load_evaluation_data(db, project.id, *rule)
 
     def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
         items: dict[str, str] = {}

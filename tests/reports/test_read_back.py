@@ -8,16 +8,21 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
-from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from scipy.stats import binomtest
 
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
+from recjudge_tui.reports.compare.tables import summary_table
 from recjudge_tui.reports.documents.passport import passport_table
-from recjudge_tui.reports.projects.experiments import prediction_log_table
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
+from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.reliability.gate import gate_table
+from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.reliability.position import position_table
 from recjudge_tui.store.projects.experiments import Outcome, add_outcome
-from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case, table
+from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case
 
 DRAWS = 10
 SYSTEMS = ("als", "bpr", "pop")
@@ -81,7 +86,7 @@ def _outside(row: Row, low: str, high: str, point: float) -> bool:
 
 
 def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(project: Project) -> None:
-    log = prediction_log_table(project.db, project.id)
+    log = table_of(Opened.numbered(project.db, project.id), "outcome show", judges=True)
     matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise"))
     separable = {
         row["rater"]
@@ -164,7 +169,9 @@ def test_changes_between_two_judges_are_those_of_their_verdicts(project: Project
             continue
         before, after = _adjudicated(one), _adjudicated(other)
         moved = {key: after[key] - before[key] for key in before}
-        (row,) = table(project, "compare", first=f"one{draw}", second=f"other{draw}").rows
+        (row,) = summary_table(
+            compare_raters(project.db, project.id, ChangeOptions(f"one{draw}", f"other{draw}"))
+        ).rows
         assert (row["up"], row["down"]) == (
             sum(v > 0 for v in moved.values()),
             sum(v < 0 for v in moved.values()),
@@ -182,8 +189,9 @@ def test_a_gate_is_met_where_the_figure_is(project: Project, certain: bool) -> N
         one, _, person = _DRAWN[draw]
         verdicts = _adjudicated(one)
         share = sum(verdicts[key] == person[key] for key in person) / len(person)
-        options = {"at_least": ("percent=0.5",), "truth": f"person{draw}", "certain": certain}
-        (row,) = table(project, "gate", rater=f"one{draw}", **options).rows
+        bound = Bound("percent", 0.5, True)
+        options = GateOptions(f"one{draw}", (bound,), truth=f"person{draw}", certain=certain)
+        (row,) = gate_table(project.db, project.id, options).rows
         assert row["value"] == pytest.approx(share)
         end = row["ci_low"] if certain else share
         assert row["state"] == ("unknown" if end is None else "met" if end >= 0.5 else "not met")

@@ -13,19 +13,17 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
+from recjudge_tui.cli.results.agreement import agreement
+from recjudge_tui.cli.results.biases import biases
+from recjudge_tui.cli.results.leaderboard import leaderboard
 
 from recjudge_tui.cli.data.export import export
-from recjudge_tui.cli.declared import report_commands
 from recjudge_tui.cli.people.raters import rater
-from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
-agreement, biases, leaderboard = (report_commands()[name] for name in ("agreement", "biases", "leaderboard"))
-
 COMMANDS: tuple[click.Command, ...] = (
     agreement,
-    cost,
     biases,
     leaderboard,
     rater,
@@ -138,7 +136,7 @@ def test_help_has_an_example(command: click.Command) -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom recjudge_tui.cli.people import raters\n"
-        "from recjudge_tui.cli.declared import report_commands\nreport_commands()\n"
+        "from recjudge_tui.cli.results import agreement\n"
         "print([m for m in ('numpy', 'scipy', 'pydantic', 'rich', 'sqlite_utils', 'httpx') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,16 +1,19 @@
-"""The progress of a run: counts, pace, newest answers, errors."""
+"""A run for people: its estimate and outcome as text, its progress while it works, and what sets it apart from others."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
+from recjudge_tui.domain.run_options import RUN_OPTIONS
+from recjudge_tui.domain.text import money, one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.groups import OtherStage, other_stage
 from recjudge_tui.store.runs.progress import (
@@ -25,12 +28,103 @@ from recjudge_tui.store.runs.progress import (
     prompt_label,
     verdict_counts,
 )
-from recjudge_tui.store.runs.runs import run_progress, run_row
+from recjudge_tui.store.runs.runs import run_progress, run_row, run_setups
 
 NEWEST_TIMES = 1000
 RATE_OVER_CALLS = 50
 BUCKETS = 60
 _WIDTHS_S = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
+_LONGEST_WORD = 40
+
+
+# ---- the estimate and the outcome ------------------------------------------------------------------------------------
+
+
+def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
+    """The estimate of a run, one fact per line."""
+    lines = [f"{rater} · prompt {prompt} · {estimate.cases:,} cases, {estimate.calls:,} calls"]
+    if estimate.tokens_out:
+        lines.append(
+            f"tokens in {estimate.tokens_in_low:,} to {estimate.tokens_in_high:,}, out about {estimate.tokens_out:,}"
+            f" · longest prompt about {estimate.longest_prompt_tokens:,}"
+        )
+    lines += reuse_lines(estimate)
+    if estimate.images:
+        lines.append(f"images sent: {estimate.images:,}; their tokens are counted above")
+    lines.append(f"cost {cost_range(estimate)} · time {duration(estimate.seconds)}")
+    lines += estimate.published
+    lines += filter(None, (estimate.domain_note, estimate.undated_note, *estimate.copies_notes))
+    lines += [f"drawn: {n:,} users with {level}" for level, n in estimate.strata.items()]
+    lines += [f"left out: {n:,} × {reason}" for reason, n in estimate.left_out.items()]
+    return lines
+
+
+def reuse_lines(estimate: Estimate) -> list[str]:
+    """What the server need not read again, if it is known to remember prompts; empty otherwise."""
+    if not estimate.tokens_reused:
+        return []
+    share = estimate.tokens_reused / max(estimate.tokens_in_low, 1)
+    counted = "; the lower cost counts on it" if estimate.cost_usd_low else ""
+    return [
+        f"about {share:.0%} of the prompt tokens reused: {estimate.reuse_note} has just read them{counted}"
+    ]
+
+
+def reused_words(progress: Progress) -> str:
+    """`72% of prompt tokens reused`; empty if the server reused none or does not say."""
+    share = progress.reused_share
+    return f"{share:.0%} of prompt tokens reused" if share else ""
+
+
+def cost_range(estimate: Estimate) -> str:
+    """`$0 (local)`, `$1.20 to $3.10 (list price)`, or that the price is unknown."""
+    low, high = estimate.cost_usd_low, estimate.cost_usd_high
+    if low is None or high is None:
+        return f"unknown ({estimate.price_note})"
+    if high == 0:
+        return f"$0 ({estimate.price_note})"
+    return f"{money(low)} to {money(high)} ({estimate.price_note})"
+
+
+def short_cost(estimate: Estimate) -> str:
+    """`$0 local`, `$1.20 to $3.10`, `cost unknown`: without the source of the price, which `cost_range` gives."""
+    low, high = estimate.cost_usd_low, estimate.cost_usd_high
+    if low is None or high is None:
+        return "cost unknown"
+    return f"{money(low)} to {money(high)}" if high else f"$0 {estimate.price_note}"
+
+
+def duration(seconds: float | None) -> str:
+    """`unknown until the first run of this judge`, or `about ` and the `span`."""
+    return "unknown until the first run of this judge" if seconds is None else f"about {span(seconds)}"
+
+
+def span(seconds: float) -> str:
+    """`12 s`, `3 min`, `2 h 05 min`."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def outcome_line(run_id: int, progress: Progress) -> str:
+    """The line that scripts read when a run ends."""
+    cost = (
+        "unknown"
+        if progress.cost_usd is None and progress.done > progress.cached
+        else f"${progress.cost_usd or 0:.4f}"
+    )
+    if progress.unknown_usd:
+        cost += f" and at most {money(progress.unknown_usd)} more that is not known"
+    reused = reused_words(progress)
+    return (
+        f"run {run_id} {progress.state}: {progress.done} done, {progress.failed} failed,"
+        f" {progress.cached} from cache, {progress.outstanding} outstanding, cost {cost}"
+        f"{reused and f', {reused}'}"
+    )
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
 
 
 class Pace(NamedTuple):
@@ -208,3 +302,52 @@ def eta_s(watch: RunWatch) -> float | None:
     """Seconds that the outstanding calls will take at the rate of this attempt; None if unknown."""
     rate = watch.pace.rate
     return watch.progress.outstanding / rate if rate else None
+
+
+# ---- what sets runs apart --------------------------------------------------------------------------------------------
+
+
+def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]:
+    """run id -> its own prompt and settings, where these are not the same in all runs of its protocol: `top K 5`.
+
+    Settings of execution, such as concurrency, are included.
+    """
+    setups = [
+        (row["id"], row["protocol"], {"prompt": row["prompt"], **json.loads(row["settings"])})
+        for row in run_setups(db, project_id)
+    ]
+    by_protocol: dict[str, list[dict[str, Any]]] = {}
+    for _, protocol, settings in setups:
+        by_protocol.setdefault(protocol, []).append(settings)
+    return {
+        run_id: tuple(
+            _word(name, settings.get(name)) for name in _varying(by_protocol[protocol]) if name in settings
+        )
+        for run_id, protocol, settings in setups
+    }
+
+
+def _varying(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """The settings, in the order of their declaration, that two of the runs do not share; one that an older run does not
+    store has its default there."""
+    names = ("prompt", *RUN_OPTIONS)
+    defaults = {name: option.default for name, option in RUN_OPTIONS.items()}
+    return [
+        name
+        for name in names
+        if len({json.dumps(run.get(name, defaults.get(name)), sort_keys=True) for run in runs}) > 1
+    ]
+
+
+def _word(name: str, value: Any) -> str:
+    label = RUN_OPTIONS[name].label if name in RUN_OPTIONS else name
+    option = RUN_OPTIONS.get(name)
+    if value in (None, "", [], {}):
+        text = option.placeholder if option is not None and option.placeholder else "none"
+    elif isinstance(value, bool) and option is not None and option.form_choices:
+        text = option.form_choices[int(value != option.default)][1]
+    elif isinstance(value, dict):
+        text = ", ".join(f"{key}={word}" for key, word in value.items())
+    else:
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return one_line(text if name == "prompt" else f"{label} {text}", _LONGEST_WORD)

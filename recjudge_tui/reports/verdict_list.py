@@ -1,24 +1,26 @@
-"""The verdicts that match a filter as a table, like the app's list of verdicts."""
+"""The list of verdicts: those that match a filter, in order, with the reasons to read each."""
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from recjudge_tui.domain.filters import VerdictFilter, parse_filter
 from recjudge_tui.domain.protocols import with_unit
-from recjudge_tui.errors import UsageError
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.verdicts.hostile_texts import suspect_cases
+from recjudge_tui.reports.common.table import Column, Note, Row, Table
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
 from recjudge_tui.store.verdicts.filter_names import check_filter_names
-from recjudge_tui.store.verdicts.listing import SORTS, VerdictRow, filtered_ids, verdict_rows
+from recjudge_tui.store.verdicts.listing import VerdictRow, filtered_ids, verdict_rows
 from recjudge_tui.store.verdicts.ratings import project_raters
 
-LIMIT = 1000
-ORDERS = (*SORTS, ATTENTION)
 _COLUMNS = (
     Column("verdict_id", "Verdict", minor=True),
     Column("case_id", "Case"),
@@ -40,31 +42,43 @@ _COLUMNS = (
 _DECIDED = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 
 
-def verdicts_table(
-    db: Database, project_id: int, filter_text: str = "", sort: str = "id", limit: int = LIMIT
-) -> Table:
-    """One row per verdict, the first `limit` in the order `sort` (one of ORDERS); a note counts them all.
+def verdicts(project: Project, choose: Options) -> Table:
+    """One row per verdict, the first `limit` in the order `sort`; the order by attention has only those that deserve a look.
 
-    The order by attention has only verdicts that deserve a look, with the reason in `why`. Raises UsageError for an
-    unknown order, and whatever `project_filter` raises.
+    Raises UsageError for an invalid filter, NotFoundError if it names what the project does not have.
     """
-    if sort not in ORDERS:
-        raise UsageError(f"no order “{sort}”", f"Available: {', '.join(ORDERS)}.")
-    chosen = project_filter(db, project_id, filter_text)
-    listing = listed_verdicts(db, project_id, chosen, sort)
+    chosen = project_filter(project.db, project.id, choose.filter or "")
+    listing = listed_verdicts(project.db, project.id, chosen, choose.sort)
     ids = listing.ids
-    place = {key: at for at, key in enumerate(ids[:limit])}
-    rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in verdict_rows(db, ids[:limit]))
-    through = f" that match “{chosen.text()}”" if chosen else ""
-    notes = [f"{len(ids):,} verdicts{through}, by {sort}"]
-    if len(rows) < len(ids):
-        notes.append(f"the first {len(rows):,} are shown; --limit N shows more")
-    if rows:
-        notes.append("“recjudge cases show CASE” shows a case with every reasoning")
-    raters = project_raters(db, project_id)
-    notes += combined_notes(raters[name] for name in dict.fromkeys(str(row["rater"]) for row in rows))
-    settings = {"filter": chosen.text(), "sort": sort, "limit": limit, "verdicts": len(ids)}
-    return Table("Verdicts", _COLUMNS, rows, tuple(notes), settings)
+    shown = ids[: choose.limit]
+    place = {key: at for at, key in enumerate(shown)}
+    rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in verdict_rows(project.db, shown))
+    notes = [Note(f"the first {len(rows):,} are listed")] if len(rows) < len(ids) else []
+    raters = project_raters(project.db, project.id)
+    notes += map(
+        Note, combined_notes(raters[name] for name in dict.fromkeys(str(row["rater"]) for row in rows))
+    )
+    settings = {"filter": chosen.text(), "verdicts": len(ids)}
+    table = Table("Verdicts", _COLUMNS, rows, tuple(notes), settings, {}, _answer(listing, chosen, rows))
+    kept = tuple(column for column in _COLUMNS if column.name in _BRIEF)
+    return replace(
+        table, brief=Table("Verdicts", kept, tuple({c.name: row[c.name] for c in kept} for row in rows))
+    )
+
+
+_BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")
+
+
+def _answer(listing: Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:
+    """How many there are, and of a queue why."""
+    through = f" match “{chosen.text()}”" if chosen else ""
+    said = f"{quantity(len(listing.ids), 'verdict')}{through}"
+    if listing.starts:
+        sizes = {reason: n for reason, n in listing.sizes().items() if n}
+        why = ", ".join(f"{reason} {n:,}" for reason, n in sizes.items())
+        return f"{said}, to be read: {why}." if sizes else "No verdict in the queue is left to read."
+    failed = Counter(row["label"] == "failed" for row in rows)[True]
+    return f"{said}; {failed:,} of those listed failed." if failed else f"{said}."
 
 
 def project_filter(db: Database, project_id: int, text: str) -> VerdictFilter:

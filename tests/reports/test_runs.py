@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.reports.projects.run_progress import pace_of, run_watch, worked_s
+from recjudge_tui.reports.runs import pace_of, run_watch, worked_s
 from recjudge_tui.store.opening import connect
 from tests.support.app.lists import import_lists, judge
 

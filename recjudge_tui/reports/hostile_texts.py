@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, Finding, findings, frames_in
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.store.data.held_out_copies import held_out_copies, repeats_note
 from recjudge_tui.store.data.texts import (
     NOWHERE,
@@ -35,8 +36,10 @@ _COLUMNS = (
     Column("case_ids", "Case ids", minor=True),
 )
 _HEURISTICS = (
-    "These are heuristics: check each finding, and expect that some texts are missed.",
-    "Judges see such texts as data, on one line and inside delimiters; none was changed or left out.",
+    Note("heuristics: check each finding, and expect that some texts are missed"),
+    definition(
+        "judges see such texts as data, on one line and inside delimiters; none was changed or left out"
+    ),
 )
 
 
@@ -58,13 +61,17 @@ def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1
     order = list(KINDS)
     hits.sort(key=lambda pair: (order.index(pair[1].kind), _OWNERS.index(pair[0].owner)))
     shown = hits[:limit]
+    more = len(hits) - len(shown)
+    left_out = [Note(f"{more:,} more findings are not shown", step=Step("whole"))] if more else []
+    found = ", ".join(f"{label}: {counts[kind]:,}" for kind, label in KINDS.items() if counts[kind])
     places = _places(db, project_id, [text for text, _ in shown])
     return Table(
         f"Texts of {one_line(name, 60)} that may act as instructions",
         _COLUMNS,
         tuple(_row(text, finding, places) for text, finding in shown),
-        (*_notes(read, counts, len(hits) - len(shown)), *_held_out_notes(db, project_id)),
+        (*left_out, *_held_out_notes(db, project_id), *_HEURISTICS),
         {"project": name, "texts": read, **{kind: counts[kind] for kind in KINDS}},
+        answer=f"{read:,} texts read; {found or 'nothing found'}.",
     )
 
 
@@ -107,17 +114,9 @@ def _row(text: DataText, finding: Finding, places: Mapping[Owner, Mapping[str, S
     }
 
 
-def _notes(read: int, counts: Counter[str], left_out: int) -> tuple[str, ...]:
-    summary = ", ".join(f"{label}: {counts[kind]:,}" for kind, label in KINDS.items() if counts[kind])
-    notes = [f"{read:,} texts read; {summary or 'nothing found'}."]
-    if left_out:
-        notes.append(f"{left_out:,} more findings are not shown; --limit N shows more.")
-    if sum(counts.values()):
-        notes.append("“recjudge cases show ID” shows a case.")
-    return (*notes, *_HEURISTICS)
-
-
-def _held_out_notes(db: Database, project_id: int) -> list[str]:
+def _held_out_notes(db: Database, project_id: int) -> list[Note]:
     """Notes on visible events that are copies of held-out ones, and on events that only look like copies."""
-    sentences = held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
-    return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences]
+    return [
+        Note(sentence, "warning")
+        for sentence in held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
+    ]
