@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli import progress
+from recjudge_tui.cli import output as progress
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database

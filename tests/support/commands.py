@@ -8,7 +8,7 @@ import click
 import pytest
 
 from recjudge_tui.cli.app import main, recjudge
-from recjudge_tui.cli.commands import COMMANDS
+from recjudge_tui.cli.app import COMMANDS
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:

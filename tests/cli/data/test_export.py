@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from recjudge_tui.cli.options import put_page
+from recjudge_tui.cli.output import put
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.stream import write_rows
@@ -249,7 +249,7 @@ def test_a_report_as_parquet(films: Path, tmp_path: Path, capsys: Capture) -> No
     assert pq.read_table(path).to_pylist() == json.loads(ran(capsys, *words, "--format", "json")[1])["rows"]
     page = tmp_path / "a.parquet"
     with pytest.raises(click.UsageError, match="Parquet holds one table"):
-        put_page(Page("two", (), ()), None, page)
+        put(Page("two", (), ()), None, page)
     assert not page.exists()
     write_rows(("mixed", "none"), [(1, None), ("x", None), (None, None)], "parquet", path)
     assert pq.read_table(path).to_pylist() == [{"mixed": value, "none": None} for value in ("1", "x", None)]

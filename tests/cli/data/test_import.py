@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli import progress
-from recjudge_tui.cli.data.imports import import_
+from recjudge_tui.cli import output as progress
+from recjudge_tui.cli.data import import_
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.opening import connect
 from tests.support import samples

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli.judging.robustness import robustness
+from recjudge_tui.cli.running import robustness
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.notebook import open_project
 from recjudge_tui.runs.engine.engine import work

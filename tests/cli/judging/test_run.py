@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from recjudge_tui.cli.judging.run import run
+from recjudge_tui.cli.running import run
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.run_options import SAER_NAME

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from recjudge_tui.cli.people.raters import metric
+from recjudge_tui.cli.people import metric
 from recjudge_tui.errors import UsageError
 from recjudge_tui.raters.metrics import NAMES
 from recjudge_tui.stats.text import TOKENS

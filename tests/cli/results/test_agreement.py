@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.declared import report_command
-from recjudge_tui.cli.people.raters import rater
+from recjudge_tui.cli.command import report_command
+from recjudge_tui.cli.people import rater
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.declare import REPORTS
 from tests.support.verdicts import give, judge_lists, list_case, new_project, text_case

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli.results.report import report
+from recjudge_tui.cli.results import report
 from recjudge_tui.errors import NotFoundError, StoreError
 from recjudge_tui.reports.html_report import SECTIONS
 from tests.support.verdicts import give, judge_lists, list_case, new_project

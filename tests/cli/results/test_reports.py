@@ -17,8 +17,8 @@ from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.cli.results.leaderboard import leaderboard
 
-from recjudge_tui.cli.data.export import export
-from recjudge_tui.cli.people.raters import rater
+from recjudge_tui.cli.data import export
+from recjudge_tui.cli.people import rater
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.results.reproduce import reproduce
+from recjudge_tui.cli.results import reproduce
 from recjudge_tui.errors import InputError, NotFoundError, RecjudgeError
 from tests.support.runs import ran
 from tests.support.zhang_folder import joined_rows, write_joined, write_release

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.cli.judging.run import run as run_command
+from recjudge_tui.cli.running import run as run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.page import render_page

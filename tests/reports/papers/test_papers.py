@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recjudge_tui.cli.results.reproduce import reproduced
+from recjudge_tui.cli.results import reproduced
 from recjudge_tui.domain.published import ZHANG_ASPECTS
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.importers.load import import_files

@@ -1,21 +1,192 @@
-"""Progress of long work: bars when stderr is a terminal, plain lines when it is not."""
+"""What a command writes: tables, pages and text on stdout or in a file; narration, progress and next steps on stderr."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import click
+
+from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from recjudge_tui.domain.run import Progress
+    from recjudge_tui.domain.steps import Action, Step
+    from recjudge_tui.reports.common.page import Page
+    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.store.database import Database
+
+    Output: TypeAlias = Table | Page | str
+
+# what a command was asked, in click's `meta`
+STDOUT = "recjudge.stdout"
+COLUMNS = "recjudge.columns"
+
+
+def narrate(text: str) -> None:
+    """Print one line on stderr; text from the data is made safe for the terminal."""
+    clear_line()
+    click.echo(safe_text(text), err=True)
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """`A,B,C` as a tuple; () for nothing."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def open_db(db: str | None) -> Database:
+    """The database that `--db` or the environment names; a missing file is created. Use it in a `with` block."""
+    from recjudge_tui.settings import database_path
+    from recjudge_tui.store.opening import connect
+
+    return connect(database_path(db), notify=narrate)
+
+
+def stdout_asked() -> bool:
+    """Whether the command was given `-o -`: commands that write a file by default must distinguish it from no `-o`."""
+    return bool(click.get_current_context().meta.get(STDOUT))
+
+
+def format_of(fmt: str | None, out: Path | None) -> str:
+    """The requested format, else the one of the file's ending, text without one. Raises UsageError for an unknown ending."""
+    if fmt or out is None or not out.suffix:
+        return fmt or "text"
+    from recjudge_tui.reports.common.table import format_of_file
+
+    try:
+        return format_of_file(out)
+    except UsageError as error:
+        raise UsageError(error.title, error.cause, f"{error.next_step[:-1]}, or --format.") from error
+
+
+def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = False) -> None:
+    """Write a table, page or text to stdout, or to a file with a line on stderr; a page with all rows if `whole`.
+
+    Without a format, the file's ending decides. Text is already safe to show. Raises click.UsageError for a page as
+    Parquet, which holds one table.
+    """
+    from recjudge_tui.reports.common.page import write_page
+    from recjudge_tui.reports.common.stream import save_table
+    from recjudge_tui.reports.common.table import Table, put_text, save_text, write_table
+
+    known = "text" if isinstance(output, str) else format_of(fmt, out)
+    if isinstance(output, str):
+        text = f"{output}\n" if output else ""
+        put_text(text) if out is None else save_text(text, out)
+    elif isinstance(output, Table):
+        (table,) = _chosen_columns(output)
+        table = _as_read(table, known)
+        if out is None:
+            write_table(table, known)
+        else:
+            for note in save_table(table, known, out):
+                narrate(note)
+    elif known == "parquet":
+        raise click.UsageError(
+            "this report has several parts, and Parquet holds one table; use .json or .html"
+        )
+    else:
+        tables = (
+            _as_read(table, known, whole=whole and table.brief is None)
+            for table in _chosen_columns(*output.tables)
+        )
+        write_page(replace(output, tables=tuple(tables)), known, out)
+    if out is not None:
+        narrate(f"written to {out}")
+
+
+def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
+    from recjudge_tui.reports.common.table import with_columns
+
+    context = click.get_current_context(silent=True)
+    wanted: tuple[str, ...] = context.meta.get(COLUMNS, ()) if context else ()
+    return with_columns(tables, wanted) if wanted else tables
+
+
+def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
+    """The part of a table that people asked to read, with the options that show the rest; data formats have it all."""
+    from recjudge_tui.reports.common.table import definition, note_kind, readable
+
+    meta = click.get_current_context().meta
+    if fmt not in ("text", "plain", "md", "latex", "html"):
+        return table
+    whole = whole or bool(meta.get("recjudge.all") or meta.get(COLUMNS))
+    explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
+    seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
+    seen = replace(seen, notes=tuple(_with_command(note) for note in seen.notes))
+    if not left_out or fmt not in ("text", "plain"):
+        return seen
+    kinds = [note_kind(note) for note in table.notes]
+    more = [
+        *([] if whole or (table.brief is None and len(table.rows) == len(seen.rows)) else ["--all"]),
+        *(["--explain"] if "definition" in kinds and not explain else []),
+        *(
+            ["--notes all"]
+            if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition")
+            else []
+        ),
+    ]
+    return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
+
+
+def _with_command(note: str) -> str:
+    """The note with the command that takes its next step, if it calls for one."""
+    from recjudge_tui.reports.common.table import Note
+
+    if not isinstance(note, Note) or note.step is None:
+        return note
+    project = click.get_current_context().params.get("project") or ""
+    return Note(f"{note}: {command(note.step, project)}", note.kind)
+
+
+_COMMANDS: Mapping[Action, str] = {
+    "import": "recjudge import FILE... -p {project}",
+    "import lists": "recjudge import FILE -p {project} --as lists",
+    "import items": "recjudge import FILE -p {project} --as items",
+    "import events": "recjudge import FILE -p {project} --as events",
+    "import labels": "recjudge import FILE -p {project} --as labels",
+    "judge": "recjudge run {protocol} -p {project} --judge {judge}",
+    "label": "recjudge annotate plan -p {project} --protocol {protocol} --annotators {annotators}",
+    "more labels": "recjudge annotate plan -p {project} --protocol {protocol} --annotators {annotators}",
+    "retry": "recjudge runs retry {run}",
+    "resume": "recjudge runs resume {run}",
+    "robustness": "recjudge robustness adversarial -p {project} --judge {judge}",
+    "position": "recjudge run {protocol} -p {project} --judge {judge} --swap",
+    "planted": "recjudge robustness injected -p {project} --judge {judge}",
+    "include readers": "--readers counts them",
+    "choose": "{option} chooses another",
+    "raise cap": "recjudge runs retry {run} --max-tokens N",
+    "price": "add the price to prices.toml in the config folder",
+    "whole": "--all shows the rest",
+}  # fmt: skip
+_PLACES = {
+    "project": "NAME",
+    "protocol": "pairwise",
+    "judge": "JUDGE",
+    "annotators": "YOU",
+    "run": "ID",
+    "option": "--systems",
+}
+
+
+def command(step: Step, project: str = "") -> str:
+    """The command that takes a step, with the names it is about."""
+    known = {"project": project} if project else {}
+    about = {name: shlex.quote(one_line(text, 120)) for name, text in {**known, **step.about}.items() if text}
+    more = f" {about.pop('more').strip(chr(39))}" if "more" in about else ""
+    return _COMMANDS[step.action].format_map({**_PLACES, **about}) + more
+
 
 # where there is no terminal: when the first line is written, and how often after it
 PLAIN_FIRST_S, PLAIN_EVERY_S = 1.0, 60.0
