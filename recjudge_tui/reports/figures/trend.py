@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast, get_args
 
 from recjudge_tui.domain.occasions import OVER, Over, period_order
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import on_cases
-from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system
+from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Lines, Point, Reference, Sentence, Series
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import CI, INTERVAL, interval_text, n_text, name_text, note_text
@@ -44,13 +45,17 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     judged = [row for row in table.rows if row["rater"] == rater and row["system"] is not None]
     of_systems = [row for row in judged if row["opponent"] is None and row["figure"] != FLAGS]
+    # where not all systems met in any period there are no ratings, but each two systems have a line
+    if of_systems and not any(row["value"] is not None for row in of_systems):
+        of_systems = [row for row in judged if row["figure"] == WIN_RATE]
     figures = list(dict.fromkeys(str(row["figure"]) for row in of_systems))
     rows = tuple(row for row in of_systems if row["figure"] == figures[0])
     changes = [f"{change['period']}: {change['change']}" for change in _changes(table, rater)]
     figure = figures[0].replace("_", " ") if rows else ""
+    who = "Each two systems" if any(row["opponent"] for row in rows) else "Each system"
     caption = (
-        f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
-        f" users; {n_text(rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
+        f"{who} by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over users;"
+        f" {n_text(rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
     )
     if len(figures) > 1:
         caption = f"{caption} The other categories are in the table (recjudge trend)."
@@ -81,7 +86,7 @@ def marks(data: FigureData) -> Lines:
             ),
             data.chosen("over"),
         )
-        for system, rows in rows_by_system(data.rows).items()
+        for system, rows in _lines(data.rows).items()
     )  # fmt: skip
     even = _EVEN if data.rows[0]["figure"] == WIN_RATE else None
     figure = str(data.rows[0]["figure"]).replace("_", " ")
@@ -93,9 +98,21 @@ def marks(data: FigureData) -> Lines:
     return Lines(series, periods, x=data.chosen("over"), y=figure, interval=CI, even=even, changes=changes)
 
 
+def _lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each system, or of each two systems."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_line_name(row), []).append(row)
+    return groups
+
+
+def _line_name(row: Row) -> str:
+    return f"{row['system']} vs {row['opponent']}" if row["opponent"] else str(row["system"])
+
+
 def sentence(_: FigureData, row: dict[str, object]) -> Sentence:
     return (
-        Bold(f"{name_text(row['system'], 40)}, {row['period']}"),
+        Bold(f"{name_text(_line_name(row), 40)}, {row['period']}"),
         f", judged by {name_text(row['rater'], 40)}: {str(row['figure']).replace('_', ' ')} ",
         Bold(interval_text(row, "value")),
         f", n={row['n']}, {row['failed']} failed outside n",
