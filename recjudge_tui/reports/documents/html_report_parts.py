@@ -182,7 +182,7 @@ def pictures(context: SectionInput) -> Part:
     """Every figure for which the project has numbers; a leaderboard for each protocol."""
     if find_spec("matplotlib") is None:
         return Part((NO_PICTURES,))
-    from recjudge_tui.reports.figures.registry import FIGURES
+    from recjudge_tui.reports.figures.declared import FIGURES
 
     wanted = [(name, protocol) for name in FIGURES for protocol in _drawn_of(name, context.protocols)]
     drawn, left_out = [], []
@@ -204,14 +204,14 @@ def _drawn_of(name: str, protocols: Iterable[str]) -> Iterator[str | None]:
 
 def _picture(context: SectionInput, name: str, protocol: str | None, prefix: str) -> Picture:
     from recjudge_tui.reports.documents.html_report_svg import inline_svg
-    from recjudge_tui.reports.figures.loading import figure_data
-    from recjudge_tui.reports.figures.options import FigureOptions
-    from recjudge_tui.reports.figures.paper.files import draw_picture
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.figures.declared import figure
+    from recjudge_tui.reports.figures.files import draw_picture
 
-    options = FigureOptions(protocol=protocol or "", systems=context.selection.systems, raters=context.raters)
-    figure = figure_data(context.db, context.project_id, name, options)
-    svg = draw_picture(figure, "svg", 2, caption=False).content.decode("utf-8")
-    return Picture(figure.title, inline_svg(svg, prefix, figure.title), figure.caption)
+    project, systems = Project.numbered(context.db, context.project_id), context.selection.systems
+    drawn = figure(project, name, {"protocol": protocol or ""}, systems=systems, raters=context.raters)
+    svg = draw_picture(drawn, "svg", 2, caption=False).content.decode("utf-8")
+    return Picture(drawn.title, inline_svg(svg, prefix, drawn.title), drawn.caption)
 
 
 def prompts(context: SectionInput) -> Part:
