@@ -21,9 +21,9 @@ from benchmarks.rows import Row, run_command
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.retrieval import list_arrays, offline_rows
-from recjudge_tui.stats.retrieval.held_out import GroundTruth
-from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
+from recjudge_tui.stats.retrieval import GroundTruth
+from recjudge_tui.stats.retrieval import EvaluationData, RankedList
+from recjudge_tui.stats.retrieval import evaluation_arrays, list_values
 from recjudge_tui.store.opening import connect
 
 ITEMS, TOP, HELD = 2000, 10, 8

@@ -37,16 +37,16 @@ from benchmarks.made_lists import (
 )  # fmt: skip
 from benchmarks.rows import Row, command_parser
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.made_lists import CORRECT, adversarial_pair
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.reliability.adversarial import judged_pairs
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.stats.hypotheses import holm, sign_test
-from recjudge_tui.stats.retrieval.held_out import truth_key
-from recjudge_tui.stats.retrieval.offline import ndcg
+from recjudge_tui.stats.retrieval import truth_key
+from recjudge_tui.stats.retrieval import ndcg
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -59,6 +59,7 @@ ADVERSARIAL_USERS, DRAWS = 200, 2000
 BEST = "embedding"
 _PAIRS = """SELECT user_id, system_a, system_b, value FROM v_verdicts
 WHERE project = ? AND protocol = 'pairwise' AND aspect = 'overall' AND state = 'ok'"""
+_ADVERSARIAL = _PAIRS.replace("'pairwise'", "'adversarial'")
 # lists with the same items in another order, or with several editions of one item, which no recommender makes
 TURNED = (REVERSED, REPEATED)
 MADE = (CONTENT, GENRE)
@@ -181,13 +182,12 @@ def _sign(first: float | None, second: float | None) -> int | None:
 
 def _adversarial(db: Database, users: set[str]) -> dict[str, tuple[int, int, int]]:
     """Correct, wrong and tied verdicts on a user's own list against another user's."""
-    return {
-        verdicts.variant: tuple(  # type: ignore[misc]
-            int((verdicts.value[np.isin(np.array(verdicts.user), sorted(users))] == outcome).sum())
-            for outcome in (1, -1, 0)
-        )
-        for verdicts in judged_pairs(db, project_id(db, PROJECT))
-    }
+    counts: dict[str, Counter[float]] = defaultdict(Counter)
+    for user, a, b, value in db.rows(_ADVERSARIAL, (PROJECT,)):
+        pair = adversarial_pair(a, b)
+        if pair is not None and user in users:
+            counts[pair.variant][float(np.sign(value)) * CORRECT] += 1
+    return {variant: (found[1.0], found[-1.0], found[0.0]) for variant, found in counts.items()}
 
 
 # figures

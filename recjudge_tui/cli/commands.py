@@ -45,13 +45,9 @@ SECTIONS = {
         ),
     },
     "Results": {
-        "compare": Subcommand(
-            "results.compare", "compare", "Show what changed between two raters, case by case."
-        ),
         "estimate": Subcommand(
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
         ),
-        "trend": Subcommand("results.trend", "trend", "Show each system's figures over time."),
         "cost": Subcommand("results.cost", "cost", "Show the cost of a judged case by judge and prompt."),
         "outcome": Subcommand(
             "results.outcome", "outcome", "Record live experiments, and compare judges with them."
@@ -60,7 +56,6 @@ SECTIONS = {
             "results.passport", "passport", "Print one page about a judge: trust, preferences, cost."
         ),
         "methods": Subcommand("results.methods", "methods", "Write the methods paragraphs of a paper."),
-        "gate": Subcommand("results.gate", "gate", "Check bounds, and that nothing got worse, in CI."),
         "report": Subcommand("results.report", "report", "Write a project report as one HTML file."),
         "reproduce": Subcommand(
             "results.reproduce", "reproduce", "Show a paper's figures beside recomputed ones."

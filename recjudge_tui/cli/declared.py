@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from recjudge_tui.cli.options import Command, FiniteRange, names, project_option, split_names
-from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.options import FORMATS, Command, FiniteRange, names, project_option, split_names
+from recjudge_tui.cli.report_command import ReportWithExit, project_report
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.report_command import Output
     from recjudge_tui.domain.options import Option
     from recjudge_tui.reports.declare import Report
     from recjudge_tui.store.database import Database
+
+    Before = Callable[[Database, int, dict[str, Any]], dict[str, Any] | None]
 
 
 def report_commands(group: str = "") -> dict[str, click.Command]:
@@ -30,17 +32,33 @@ def report_commands(group: str = "") -> dict[str, click.Command]:
     return found
 
 
-def report_command(report: Report) -> click.Command:
-    """The command of a declared report."""
+def report_command(
+    report: Report, options: Callable[[Command], Command] | None = None, first: Before | None = None
+) -> click.Command:
+    """The command of a declared report. `first` is called with the values of `options` and of the report's before it is
+    made, and returns the report's; None where there is nothing to report yet."""
 
-    def run(database: Database, project_id: int, **options: Any) -> Output:
+    def run(database: Database, project_id: int, **given: Any) -> Output:
         from recjudge_tui.project import Project
-        from recjudge_tui.reports.declare import make
+        from recjudge_tui.reports.declare import function, make
 
-        return make(Project.numbered(database, project_id), report, **options)
+        values = given if first is None else first(database, project_id, given)
+        if values is None:
+            return None
+        made = make(Project.numbered(database, project_id), report, **values)
+        code, said = function(report.ends)(made) if report.ends else (0, "")
+        if not report.written:
+            return ReportWithExit(made, code, said)
 
-    command: Callable[..., Any] = project_report(run)
+        def written(fmt: str) -> Any:
+            text = function(report.written)(made, fmt)
+            return made if text is None else text
+
+        return ReportWithExit(written, code, said)
+
+    command: Callable[..., Any] = project_report(run, (*FORMATS, *report.formats))
     command = with_options(report.options)(command)
+    command = command if options is None else options(cast(Command, command))
     command = project_option(command)
     lines = [report.summary, report.about, _examples(report.examples)]
     help_text = "\n\n".join(filter(None, lines))

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from recjudge_tui.domain.occasions import OVER as PERIODS
 from recjudge_tui.domain.options import (
     ASPECT,
     BY,
     CASES,
+    CONTEXTS,
     FINE,
     OCCASIONS,
+    OVER,
     PROTOCOL,
     RATER,
     RATERS,
@@ -24,7 +27,7 @@ from recjudge_tui.domain.options import (
     Option,
 )
 from recjudge_tui.errors import UsageError
-from recjudge_tui.stats.defaults import TOP_K
+from recjudge_tui.stats.defaults import LEVEL, TOP_K
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 
 if TYPE_CHECKING:
@@ -44,7 +47,9 @@ class Report:
 
     name: the command's, with its group (`robustness position`). summary: the first sentence of its help; `about` follows.
     own_by: values of --by that the function handles itself; for the others the report is made once for each group.
-    of_lists: its groups are of lists, not of cases. words: what a user would type to find it.
+    of_lists: its groups are of lists, not of cases. words: what a user would type to find it. written: a function (table,
+    format) -> its text in a format of its own, else None; `formats` are those beyond the usual ones. ends: a function of the
+    table -> the exit code of the command and a sentence for stderr.
     """
 
     name: str
@@ -57,6 +62,9 @@ class Report:
     own_by: tuple[str, ...] = ()
     of_lists: bool = False
     words: str = ""
+    formats: tuple[str, ...] = ()
+    written: str = ""
+    ends: str = ""
 
     def option(self, name: str) -> Option | None:
         return next((option for option in self.options if option.name == name), None)
@@ -116,8 +124,9 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
 
     declared = REPORTS[report] if isinstance(report, str) else report
     values = checked(declared, given)
-    build = _function(declared.place)
+    build = function(declared.place)
     by = values.get("by")
+    over = values.get("over") if declared.option("by") else None
     if by in declared.own_by:
         by = None
     occasions = _occasions(values)
@@ -131,7 +140,7 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
             return _with_settings(of(CaseSelection()), values)
     chosen = occasions or CaseSelection().occasions
     made = segmented(
-        project.db, project.id, of, by=by, occasions=chosen, systems=tuple(values.get("systems") or ()),
+        project.db, project.id, of, by=by, over=over, occasions=chosen, systems=tuple(values.get("systems") or ()),
         of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(made, values)
@@ -149,7 +158,7 @@ def table_of(project: Project, report: str, **given: Any) -> Table:
 def on_cases(project: Project, report: str, cases: CaseSelection, **given: Any) -> Table:
     """A report with these options on these cases, without its groups and settings: for what is made from its cells."""
     declared = REPORTS[report]
-    made: Table = _function(declared.place)(project, Options(checked(declared, given), cases))
+    made: Table = function(declared.place)(project, Options(checked(declared, given), cases))
     return made
 
 
@@ -198,12 +207,11 @@ def _within(value: Any, bounds: Mapping[str, float]) -> bool:
     return all(inside[kind](bound) for kind, bound in bounds.items())
 
 
-def _function(place: str) -> Callable[[Project, Options], Any]:
+def function(place: str) -> Callable[..., Any]:
+    """The function at a place, `module:name` under `recjudge_tui.reports`."""
     module, _, name = place.partition(":")
-    function: Callable[[Project, Options], Any] = getattr(
-        import_module(f"recjudge_tui.reports.{module}"), name
-    )
-    return function
+    found: Callable[..., Any] = getattr(import_module(f"recjudge_tui.reports.{module}"), name)
+    return found
 
 
 def _occasions(values: Mapping[str, Any]) -> Any:
@@ -217,7 +225,7 @@ def _occasions(values: Mapping[str, Any]) -> Any:
 
 
 # what a table's settings say in their own form
-_SAID_ELSEWHERE = frozenset({"systems", "by", *(option.name for option in OCCASIONS)})
+_SAID_ELSEWHERE = frozenset({"systems", "by", "over", *(option.name for option in OCCASIONS)})
 
 
 def _with_settings(made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
@@ -240,6 +248,9 @@ CROWD = Option(
     "crowd", tuple, "One board from the verdicts of these raters, or of all annotators: users and raters are clusters of the"
     " intervals.", (), flag="--crowd", metavar="A,B,...|all", completes="raters",
 )  # fmt: skip
+BY_SYSTEM = Option(
+    "by_system", bool, "Add a row for each system whose lists were used.", False, flag="--by-system"
+)
 
 _DECLARED = (
     Report(
@@ -282,6 +293,122 @@ _DECLARED = (
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),
         words="ranking rank win rate q bradley terry who wins",
+    ),
+    Report(
+        "robustness position", "Measure the effect of list order: consistency, both kinds of ties, the favoured set.",
+        "robustness:position",
+        (
+            PROTOCOL.but(default="pairwise", help="The protocol whose answers are counted: pairwise or arena."),
+            ASPECT, RATER.but(help="Only this judge."),
+            Option(
+                "quality", str, "The rater whose pointwise ratings define the quality gap. Default: the judge's own.",
+                flag="--quality", metavar="R", completes="rater",
+            ),
+            Option("gap", bool, "Leave out the rows by quality gap.", True, flag="--no-gap"),
+            Option(
+                "counts", bool,
+                "Wins, ties and losses of single calls (two per pair) beside those of adjudicated verdicts.", False,
+                flag="--counts",
+            ),
+        ),
+        about="One row per judge, aspect and pair of systems (SAER; Liu et al., SIGIR 2026), then one per quality gap:"
+        " how far apart the two lists are rated pointwise (Good 2, Partial 1, Poor 0), since position matters"
+        " most where the gap is small. Intervals are over users. A judge that is named is asked first, in both"
+        " orders.",
+        examples=(
+            "robustness position -p movies",
+            "robustness position -p movies --protocol arena --aspect satisfaction",
+            "robustness position -p movies --rater rules --counts",
+            "robustness position -p movies --judge ollama:llama3.1:8b --sample 100",
+        ),
+        section="Judge", words="order bias first list swap consistency position",
+    ),
+    Report(
+        "robustness adversarial", "Test whether a judge can tell a user's own list from one made for somebody else.",
+        "robustness:adversarial",
+        (
+            RATER.but(help="Show all raters on the pairs that R judged. Default with --judge: that judge."), BY_SYSTEM,
+        ),
+        about="The judge compares a user's own list with another user's list by the same system, in one call per pair,"
+        " without knowing which is which (SAER; Liu et al., SIGIR 2026). The order is random and recorded. N"
+        " users are drawn, equally many from each system, and each gives two pairs: one as published, and one in"
+        " which the foreign list contains no item that the user already has, since such items give it away; both"
+        " lists are cut to equal length.\n\nTo compare people, import their labels for the lists foreign:SYSTEM"
+        " and own:SYSTEM (foreign-unseen:, own-unseen:) of a user. The same seed draws the same pairs."
+        " Leaderboards and agreement leave them out.",
+        examples=(
+            "robustness adversarial -p movies --judge rules",
+            "robustness adversarial -p movies --judge ollama:llama3.1:8b --sample 50 --by-system",
+            "robustness adversarial -p movies --rater rules",
+        ),
+        section="Judge", words="foreign list somebody else own list detection",
+    ),
+    Report(
+        "robustness ablation", "Compare prompts on the same adversarial pairs: accuracy and cost.", "robustness:ablation",
+        (RATERS.but(help="Compare these raters, who have already judged the pairs; no judge is asked."),),
+        about="The answers to each prompt belong to a rater called “JUDGE PROMPT”. Two prompts are compared on the"
+        " pairs answered with both: the difference of the shares correct with its interval over users, and its"
+        " test by sign flips of the users' means, Holm-adjusted. In the paper (Liu et al., SIGIR 2026), the"
+        " three prompts got 74, 88 and 91 % of the pairs right. A budget applies to each prompt.",
+        examples=(
+            "robustness ablation -p movies --judge ollama:llama3.1:8b --prompts generic,overspecified,saer",
+            'robustness ablation -p movies --raters "ollama:llama3.1:8b generic,ollama:llama3.1:8b saer"',
+        ),
+        section="Judge", words="prompts compare generic overspecified rubric",
+    ),
+    Report(
+        "robustness injected", "Plant known faults into real lists, and measure how many a judge finds.",
+        "planted_faults:injected",
+        (
+            RATER.but(help="Show all raters on the lists that R judged. Default with --judge: that judge."), BY_SYSTEM,
+        ),
+        about="N users are drawn, equally many from each system. For each user, one fault of every kind that the"
+        " user's history allows is planted at a random rank, each in a separate copy of the list: a variant of"
+        " another item, an item the user has, a refill that comes too early, a second durable good, an item that"
+        " is off-category. The judge sees each copy as an ordinary list. The issues are those of SAER (Liu et"
+        " al., SIGIR 2026).\n\nThe built-in rules judge the same lists, as a baseline. The same seed plants the"
+        " same faults. Leaderboards, agreement and flags leave these lists out.",
+        examples=(
+            "robustness injected -p shop --judge rules",
+            "robustness injected -p shop --judge ollama:llama3.1:8b --sample 50 --by-system",
+            "robustness injected -p shop --rater rules",
+        ),
+        section="Judge", words="planted faults flags false alarms detection",
+    ),
+    Report(
+        "compare", "Show what changed between two raters, case by case. The two may be runs, prompts, judges or people.",
+        "changes:compare",
+        (
+            *(
+                Option(name, str, "A rater, or run:ID for the verdicts of one run.", metavar=metavar, argument=True,
+                       required=True, completes="rater")
+                for name, metavar in (("first", "RATER_A"), ("second", "RATER_B"))
+            ),
+            PROTOCOL.but(help="pointwise, pairwise, ... Default: all that both judged."), ASPECT,
+            TRUTH.but(
+                help="Count the changes towards this rater and away from it. Default: the people with the most labels on"
+                " these cases.",
+            ),
+            BY.but(help=f"“system”: one row for each system or pair of systems. {BY.help}"), OVER,
+            Option(
+                "table", str,
+                "summary: how many verdicts changed, in which direction, and a test; transitions: how often each label"
+                " became each other label; cases: each case that changed; prompt: how the prompts differ.",
+                "summary", choices=("summary", "transitions", "cases", "prompt"), flag="--table",
+            ),
+            *OCCASIONS,
+        ),
+        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for two"
+        " labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
+        " mean changes are flipped. The 95 % interval of the mean difference is over users.",
+        examples=(
+            "compare -p movies rules-v1 rules-v2",
+            "compare -p movies run:14 run:15 --table cases --format csv -o changed.csv",
+            "compare -p movies run:14 run:15 --table prompt",
+            "compare -p shop rules anna --context home --from 2024-05-01",
+        ),
+        own_by=("system",), written="changes:written", ends="changes:ends",
+        words="change changed transitions before after prompt diff versions two raters",
     ),
     Report(
         "agreement", "Show how well raters agree on the cases that both judged.", "agreement:agreement",
@@ -331,7 +458,7 @@ _DECLARED = (
                 " annotators, --truth their consensus on lists and on pairs (A,B). Default: those in the data.", False,
                 flag="--benchmark",
             ),
-            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), *OCCASIONS,
+            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER, *OCCASIONS,
         ),
         about="Missing and failed verdicts are left out and counted. “people” is the human ceiling: the same statistic"
         " between people. Intervals are over users.",
@@ -347,6 +474,107 @@ _DECLARED = (
         ),
         own_by=("system",),
         words="kappa correlation human ceiling people confusion trust",
+    ),
+    Report(
+        "gate", "Check bounds, and that nothing got worse, in CI.", "gate:gate",
+        (
+            Option(
+                "rater", str, "The rater that must meet the bounds, or run:ID for one of its runs.", flag="--rater",
+                metavar="R", required=True, completes="rater",
+            ),
+            TRUTH.but(help="The rater to measure agreement with."),
+            Option(
+                "at_least", tuple,
+                "NAME: qwk, kappa, percent, ... (as in agreement --stat; needs --truth), win_rate (needs --systems),"
+                " failure_rate. Repeatable.",
+                (), flag="--at-least", metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "at_most", tuple, "An upper bound, written the same way. Repeatable.", (), flag="--at-most",
+                metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "certain", bool,
+                "The whole interval must meet a bound, not only the figure. If some bounds are not met, the others count as"
+                " met only after Holm's correction.",
+                False, flag="--certain",
+            ),
+            Option(
+                "against", str,
+                "The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
+                " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater"
+                " itself to compare its newest run with the run before, or new lists with those they replaced.",
+                flag="--against", metavar="R", completes="rater",
+            ),
+            Option(
+                "stats", tuple,
+                "With --against: the figures that must not get worse. Default: failure_rate, with --truth also qwk (pearson"
+                " for scores without labels), with --systems also win_rate.",
+                (), flag="--stat", metavar="NAME,...",
+            ),
+            Option(
+                "pair", tuple, "For win_rate: A's rate of wins over B; a tie counts half.", (), flag="--systems",
+                metavar="A,B", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol; arena is compared with people's pairwise labels."),
+            ASPECT.but(help="Only this aspect. Default: all; each must meet the bounds."),
+            Option(
+                "level", float, "Confidence level of the intervals.", LEVEL, {"gt": 0, "lt": 1}, flag="--level", metavar="L",
+            ),
+        ),
+        about="Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured. A bound on an"
+        " undefined figure is not met. With --against, a figure got worse if the interval of its change excludes zero in the"
+        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same users"
+        " out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then and now.",
+        examples=(
+            "gate -p movies --rater qwen --truth people --at-least qwk=0.6 --at-most failure_rate=0.02",
+            "gate -p movies --rater qwen-june --against qwen-may --truth people",
+            "gate -p movies --rater qwen --systems new,old --at-least win_rate=0.5 --certain",
+            "gate -p movies --rater qwen --against qwen --format junit -o gate.xml",
+            "gate -p movies --rater run:15 --against run:14 --systems new,old",
+        ),
+        formats=("junit", "github"), written="gate:written", ends="gate:ends",
+        words="bound ci regression check served model exit code",
+    ),
+    Report(
+        "trend", "Show each system's figures over time.", "trend:trend",
+        (
+            Option(
+                "over", str,
+                "Days, ISO weeks or months (UTC) in which lists were served, or the imports in which they came.", "day",
+                choices=PERIODS, flag="--over",
+            ),
+            Option(
+                "of", tuple,
+                "Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.", (),
+                flag="--systems,--system", metavar="A,B,...", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol. Default: all."),
+            RATER.but(help="Only this rater. Default: all but metrics."), READERS,
+            ASPECT.but(help="Only this aspect. Default: overall, where a rater gave it."),
+            Option(
+                "metrics", tuple,
+                "Offline metrics to show; “none” for none. Default: ndcg, where events are held out.", (),
+                flag="--metrics", metavar="A,B,...",
+            ),
+            K.but(help="How many items of a list count in metrics."), CONTEXTS,
+            Option(
+                "since", str, "The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.", "", flag="--from",
+                metavar="PERIOD",
+            ),
+            Option("until", str, "The last period, written the same way.", "", flag="--to", metavar="PERIOD"),
+        ),
+        about="The judged figures of each system, with flags, offline metrics and live outcomes. A line compares like with"
+        " like: pairs are shown as the win rate of one system against another, and with more than two systems as ratings"
+        " (Bradley and Terry's) of the periods in which all of them met; labels as the share of the best label, scores as"
+        " their mean. Lists are dated by served_at; those without one are counted and left out (by import they are shown)."
+        " Experiments appear on the day their result was recorded. A note marks each period in which another model or prompt"
+        " version answered than before.",
+        examples=(
+            "trend -p shop --over week",
+            "trend -p shop --protocol pairwise --systems new,old --format csv -o trend.csv",
+        ),
+        words="time day week month import drift history over",
     ),
     Report(
         "flags", "Show which issues are flagged in each system's lists.", "flags:flags",
@@ -370,7 +598,7 @@ _DECLARED = (
             TRUTH.but(help="--agreement: compare everyone with this rater."),
             SYSTEMS,
             BY.but(help=f"“system” (the default); “rank”: the share of items at each place of the lists. {BY.help}"),
-            *OCCASIONS,
+            OVER, *OCCASIONS,
         ),
         about="By rater, and beside people: by kind of issue the share of lists, of items, or of the items at each rank,"
         " with 95 % intervals over users. Failed verdicts are not part of n. With --agreement: which items two raters flag,"

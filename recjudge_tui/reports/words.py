@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from recjudge_tui.domain.protocols import question_of
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
-from recjudge_tui.reports.common.table import Note, Row
-from recjudge_tui.shapes import FEWEST_CASES, Base, LeftOut, generation_notes
+from recjudge_tui.reports.common.table import Note, Row, definition
+from recjudge_tui.shapes import FEWEST_CASES, Base, LeftOut, Meeting, Orientation, Pairs, generation_notes
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.store.occasions import untimed_note
 from recjudge_tui.store.verdicts.ratings import EarlierLists, Question, Ratings
@@ -49,7 +49,7 @@ def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[Note]:
         if protocol != question.protocol and question_of(protocol) == question_of(question.protocol):
             by_protocols.setdefault((question.protocol, protocol), {})[question.rater] = None
     return [
-        Note(f"labels of {', '.join(raters)} are of {own} cases; {protocol} asks the same question")
+        Note(f"verdicts of {', '.join(raters)} are of {own} cases: {protocol} asks the same question")
         for (own, protocol), raters in by_protocols.items()
     ]
 
@@ -154,3 +154,39 @@ def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False
 def distinct(codes: IntArray) -> int:
     """How many distinct codes there are."""
     return len(set(codes.tolist()))
+
+
+def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:
+    """One note for each side from which figures see pairs; `by_where` names the figures that do."""
+    wheres: dict[str, list[str]] = {}
+    for where, how in by_where.items():
+        if how.words():
+            wheres.setdefault(how.words(), []).append(where)
+    if len(wheres) == 1:
+        return [definition(words) for words in wheres]
+    return [definition(f"{', '.join(places)}: {words}") for words, places in wheres.items()]
+
+
+def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
+    """What is missing from each comparison (its system, empty for all of them): one note for all with the same text.
+
+    Sentences are joined only for exactly the same raters, so that no note claims more than was counted.
+    """
+    raters: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    for meeting, system, outer in lacks:
+        who = meeting.a.rater, meeting.b.rater
+        for sentence in outer.lacking(who):
+            place = f"{meeting.aspect}, {system}" if system else meeting.aspect
+            raters.setdefault((sentence, meeting.protocol, place), []).append(who)
+    places: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[str]] = {}
+    for (sentence, protocol, place), met in raters.items():
+        places.setdefault((sentence, protocol, tuple(met)), []).append(place)
+    notes = []
+    for (sentence, protocol, pairs_), where in places.items():
+        shared = set(pairs_[0]).intersection(*pairs_)
+        who_ = ", ".join(f"{a} and {b}" for a, b in pairs_)
+        if len(pairs_) > 1 and len(shared) == 1:
+            (common,) = shared
+            who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
+        notes.append(Note(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}"))
+    return notes

@@ -35,6 +35,7 @@ from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefine
 from recjudge_tui.stats.intervals import (
     FISHER,
     IDENTITY,
+    MOST_GROUPS,
     SHARE,
     Bounds,
     Scale,
@@ -59,7 +60,7 @@ NO_ITEM = "no item rated by two raters"
 _MEANS = ("percent", "bias", "concurrence")
 # above this many cells Kendall's tau is computed by sorting, up to so many rows for an interval
 _KENDALL_CELLS, _KENDALL_ROWS, _KENDALL_GROUPS = 3000, 30_000, 200
-_CHUNK = 4_000_000
+_FEWEST_GROUPS, _WORK, _CHUNK = 200, 30_000_000, 4_000_000
 _PAIRWISE_UP_TO = 200
 
 
@@ -554,7 +555,9 @@ def _overall(rows: _Rows, table: _Table, stat: str) -> Estimate:
     reason = _withheld(stat, np.stack([rows.a, rows.b]), rows.users, rows.users[disagree])
     ends = Interval(None, None, reason)
     if not reason:
-        ends = jackknife_sums(table.weights, lambda w: table.figures(stat, w), FISHER, rows.level)
+        # with very many cells users are left out in fewer groups
+        most = min(MOST_GROUPS, max(_FEWEST_GROUPS, _WORK // table.cells.a.size))
+        ends = jackknife_sums(table.weights, lambda w: table.figures(stat, w), FISHER, rows.level, most)
     return Estimate(value, ends.low, ends.high, n, note=ends.note)
 
 
@@ -687,7 +690,8 @@ def pairs_interval(
     return Interval(found.low, found.high, found.note)
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True)
+class Change:
     """A figure of the later and of the earlier run on the same cases, and later - earlier with its interval."""
 
     later: float | None

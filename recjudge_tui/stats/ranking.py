@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
-from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
+from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
-from recjudge_tui.stats.hypotheses import Pair, holm, sign_flip_test, units_for_power
+from recjudge_tui.stats.hypotheses import Pair, holm, sign_flip_test, users_needed
 from recjudge_tui.stats.intervals import ALL_EQUAL, ONE_USER, SHARE, UserSums, ratios, t_quantile
 
 if TYPE_CHECKING:
@@ -697,7 +697,7 @@ def _compared(upper: int, lower: int, test: PairTest | None, p: float | None, te
         return Neighbours(upper, lower, None, None, False, None, test.note if test else NEVER_MET)
     contrary = test.ahead(upper) < 0
     separable = p < ALPHA and not contrary
-    needed = units_for_power(test.lead, test.error, test.users, alpha=ALPHA / tested, power=POWER)
+    needed = users_needed(test.lead, test.error * math.sqrt(test.users), alpha=ALPHA / tested)
     more = None if separable or contrary or needed is None else max(1, needed - test.users)
     return Neighbours(upper, lower, test.p, p, separable, more, CONTRARY if contrary else "")
 

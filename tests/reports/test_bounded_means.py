@@ -11,7 +11,8 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.tables import summary_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.reliability.strictness import strictness_table
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.stats.intervals import mean_estimate
 from tests.support.verdicts import Project, cases_of, give, list_case, new_project
@@ -55,7 +56,7 @@ def test_the_mean_of_three_users_has_one_interval(scored: Project) -> None:
 def test_the_difference_of_two_raters_has_one_interval(scored: Project) -> None:
     changes = compare_raters(scored.db, scored.id, ChangeOptions("anna", "ben"))
     assert ends(summary_table(changes).rows) == pytest.approx(expected(DIFFERENCES, -1, 1))
-    rows = strictness_table(scored.db, scored.id, ["ben"], ["anna"], ["absolute"]).rows
+    rows = strictness_table(Opened(scored.db, scored.id, "films"), ["ben"], ["anna"], ["absolute"]).rows
     assert ends(rows, rater="ben", figure="bias") == pytest.approx(expected(DIFFERENCES, -1, 1))
 
 

@@ -86,7 +86,7 @@ def _outside(row: Row, low: str, high: str, point: float) -> bool:
 
 def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(project: Project) -> None:
     log = prediction_log_table(project.db, project.id)
-    matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise", resamples=0))
+    matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise"))
     separable = {
         row["rater"]
         for row in matrix.rows
@@ -137,7 +137,7 @@ def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
     for draw in range(3, DRAWS, 2):
         one, _, person = _DRAWN[draw]
         verdicts = _adjudicated(one)
-        table = passport_table(project.db, project.id, f"one{draw}", resamples=200)
+        table = passport_table(project.db, project.id, f"one{draw}")
         by_figure = {(row["part"], row["figure"], row.get("against")): row for row in table.rows}
         said = by_figure["Position", "favours Set 1 by", by_figure_key(by_figure, "favours Set 1 by")]
         net = sum((a - b) / 2 for a, b in one.values()) / len(one)

@@ -100,7 +100,7 @@ def diff(first: str, second: str, db: str | None) -> None:
       recjudge prompt diff pairwise-media@1 pairwise-media@2
     """
     from recjudge_tui.domain.text import safe_text
-    from recjudge_tui.reports.compare.prompt_diff import prompt_diff
+    from recjudge_tui.reports.changes import prompt_diff
     from recjudge_tui.store.prompts.prompts import load_shipped, prompt_text
 
     with open_db(db) as database:

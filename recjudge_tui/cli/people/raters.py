@@ -179,10 +179,10 @@ def metric(names: tuple[str, ...], project: str, k: int, tokens: Tokens, db: str
     """Make a rater from each metric, or update it.
 
     Texts are compared with what the user wrote: bleu-1, bleu-4, rouge-1 and rouge-l (both as F1). Lists have auc,
-    ndcg, ndcg_exp, ndcg_explicit, precision, recall, map, map_min, mrr, hit_rate, urd, ild, novelty, popularity,
-    title_ild, near_duplicates and category_coverage; of two lists, the one with the higher value wins. The rater of a
-    list metric has K in its name, as in ndcg@10. Cases for which a metric is undefined get no verdict and are
-    counted.
+    ndcg, ndcg_exp, ndcg_explicit, precision, recall, map, map_min, mrr, hit_rate, err, rprec, urd, ild, novelty,
+    popularity, title_ild, near_duplicates and category_coverage; of two lists, the one with the higher value wins. The
+    rater of a list metric has K in its name, as in ndcg@10. Cases for which a metric is undefined get no verdict and
+    are counted.
 
     \b
     Example:

@@ -81,7 +81,7 @@ def decide(
       recjudge verdicts decide 812 override --to Tie
     """
     from recjudge_tui.config_file import reader_name
-    from recjudge_tui.store.verdicts.answer_choices import parse_choice
+    from recjudge_tui.store.verdicts.answers import parse_choice
     from recjudge_tui.store.verdicts.triage_log import record
 
     if (action == "override") != (label is not None):

@@ -12,7 +12,6 @@ from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import TableText
 from recjudge_tui.reports.documents.html_report_parts import NO_PICTURES, SECTIONS, Part, SectionInput
-from recjudge_tui.stats.defaults import PAGE_RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.version import VERSION
 
@@ -26,8 +25,6 @@ class ReportOptions:
     pictures, and `raters`: those in the same and in position bias; all if empty."""
 
     sections: tuple[str, ...] = ()
-    resamples: int = PAGE_RESAMPLES
-    seed: int = 0
     systems: tuple[str, ...] = ()
     raters: tuple[str, ...] = ()
 
@@ -55,9 +52,7 @@ def project_report(
         if name not in SECTIONS:
             raise UsageError(f"no section “{name}”", f"Available: {', '.join(SECTIONS)}.")
     chosen = CaseSelection(systems=options.systems)
-    section_input = SectionInput(
-        db, project_id, _protocols(db, project_id), options.resamples, options.seed, chosen, options.raters
-    )
+    section_input = SectionInput(db, project_id, _protocols(db, project_id), chosen, options.raters)
     wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
     parts = {}
     # all sections are about the same verdicts, which are read once

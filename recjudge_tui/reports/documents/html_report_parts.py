@@ -150,16 +150,14 @@ def flags(context: SectionInput) -> Part:
 
 
 def position(context: SectionInput) -> Part:
-    from recjudge_tui.reports.reliability.position import position_table
-
-    tables = [
-        position_table(context.db, context.project_id, name, resamples=context.resamples, seed=context.seed)
-        for name in context.protocols
-        if compares_lists(name)
-    ]
+    project = Project.numbered(context.db, context.project_id)
+    of_pairs = [name for name in context.protocols if compares_lists(name)]
+    tables = [table_of(project, "robustness position", protocol=name, gap=False) for name in of_pairs]
     if context.raters:
         tables = [
-            replace(table, rows=tuple(row for row in table.rows if row["rater"] in context.raters))
+            replace(
+                table, rows=tuple(row for row in table.rows if row["rater"] in context.raters), brief=None
+            )
             for table in tables
         ]
     return Part(tables=_filled(tables))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OVER, OccasionFilter, Over
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OVER, OccasionFilter, Over, period_order
 from recjudge_tui.domain.options import ASPECT, PROTOCOL, RATER, TRUTH, Option
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection, Selection
@@ -48,6 +48,7 @@ from recjudge_tui.reports.topics import Asked, Topic, asked, topics
 if TYPE_CHECKING:
     from recjudge_tui.domain.protocols import ProtocolFacts
     from recjudge_tui.project import Project
+    from recjudge_tui.reports.calibration import Stated
     from recjudge_tui.reports.declare import Options
 
 
@@ -409,18 +410,17 @@ def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
 
 
 def _trend(about: About) -> Drawn:
-    from recjudge_tui.reports.trend.judged import FLAGS
-    from recjudge_tui.reports.trend.measured import period_order
-    from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
-    from recjudge_tui.store.verdicts.dated import has_dated_cases
+    from recjudge_tui.reports.trend import FLAGS, WIN_RATE, trend_of
+    from recjudge_tui.store.occasions import has_dated_cases
 
     rater, topic = about.choose("rater", about.raters), about.topic
     usual = "day" if has_dated_cases(about.project.db, about.project.id) else "import"
     over = cast(Over, about.choose("over", OVER, usual))
     about.need("rater")
-    systems, occasions = about.cases.systems, about.cases.occasions
-    options = TrendOptions(over, topic.protocol, rater, topic.aspect, systems, (), occasions=occasions)
-    table = trend_table(about.project.db, about.project.id, options)
+    table = trend_of(
+        about.project, replace(about.cases, systems=()), over=over, protocol=topic.protocol, rater=rater,
+        aspect=topic.aspect, metrics=("none",), of=about.cases.systems,
+    )  # fmt: skip
     rows = tuple(
         row for row in table.rows if row["rater"] == rater and row["system"] is not None
         and row["opponent"] is None and row["figure"] != FLAGS
@@ -435,8 +435,6 @@ def _trend(about: About) -> Drawn:
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
         f" users; {n_text(rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
     )
-    if len(systems) == 1 and compares_lists(topic.protocol):
-        caption += " The win rate is against all systems, those not shown too."
     if len(figures) > 1:
         caption += " The other categories are in the table of the trend."
     caption += f" {'; '.join(said)}." if said else ""
@@ -447,11 +445,7 @@ def _trend(about: About) -> Drawn:
             _mark(row, "value", row["period"], group=row["system"], x=periods.index(str(row["period"])))
             for row in rows
         ]
-        even = (
-            Reference(0.5, "even", "as many wins as losses")
-            if protocol_facts(topic.protocol).of_pairs
-            else None
-        )
+        even = Reference(0.5, "even", "as many wins as losses") if figures[0] == WIN_RATE else None
         at = {float(periods.index(c["period"])): c["now"] for c in changes if c["period"] in periods}
         return Lines(tuple(found), over, figure, CI, tuple(periods), band=CI, level=even, changes=at)
 
@@ -461,7 +455,7 @@ def _trend(about: About) -> Drawn:
 
 
 def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
-    from recjudge_tui.store.verdicts.dated import case_periods
+    from recjudge_tui.store.occasions import case_periods
 
     periods = case_periods(project.db, project.id, cast(Over, figure.chosen("over")))
     return (case for case, period in periods.items() if period == row["period"])
@@ -559,12 +553,13 @@ def _ensembles(about: About) -> Drawn:
 
 
 def _runs(about: About) -> Drawn:
-    from recjudge_tui.reports.common.scales import categories
+    from recjudge_tui.reports.common.scales import categories, statistic_of
     from recjudge_tui.reports.figures.runs import runs_table
-    from recjudge_tui.stats.registry import STATISTICS, label_of, usual_statistic
+    from recjudge_tui.stats.registry import STATISTICS, label_of
 
     topic, facts = about.topic, protocol_facts(about.topic.protocol)
-    ordered = topic not in categories(about.project.db, about.project.id)
+    db, identity = about.project.db, about.project.id
+    ordered = topic not in categories(db, identity)
     fitting = (
         name
         for name, statistic in STATISTICS.items()
@@ -572,7 +567,7 @@ def _runs(about: About) -> Drawn:
         and (facts.of_pairs or not statistic.directed)
     )
     truth = about.choose("truth", about.people)
-    stat = about.choose("stat", fitting, usual_statistic(not facts.scores, ordered=ordered))
+    stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
     about.need("truth")
     table = runs_table(
         about.project, Selection(*topic, readers=True, cases=about.cases), about.named, truth, stat
@@ -620,17 +615,17 @@ def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
 
 
 def _calibration(about: About) -> Drawn:
-    from recjudge_tui.reports.reliability.calibration import CALIBRATED, GIVEN, error_table, reliability_table
+    from recjudge_tui.reports.calibration import GIVEN, STAGES, error_table, reliability_table
     from recjudge_tui.stats.defaults import BINS
 
     judges = [name for name in about.raters if name not in about.people]
     rater, truth = about.choose("rater", judges), about.choose("truth", about.people)
     method = about.choose("method", ("isotonic", "temperature"))
-    front, topic = about.choose("stage", (GIVEN, CALIBRATED)), about.topic
+    front, topic = about.choose("stage", STAGES), about.topic
     about.need("rater", "truth")
-    stated, options = _stated(about.project, rater, truth, topic, method, about.cases)
-    table, errors = reliability_table(stated, options), []
-    for row in error_table(stated, options).rows:
+    stated = _stated(about.project, rater, truth, topic, method, about.cases)
+    table, errors = reliability_table(stated), []
+    for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
             ends = f"{row['stage']}: expected calibration error {value:.3f}"
             errors.append(f"{ends}{_ends(row, ' [{:.3f}', ', {:.3f}]')}, n = {whole(row['n']):,}")
@@ -660,27 +655,25 @@ def _calibration(about: About) -> Drawn:
                  ("confidence", "n", "gap"))  # fmt: skip
 
 
-def _stated(project: Project, rater: str, truth: str, topic: Topic, method: str, cases: CaseSelection) -> Any:
-    from recjudge_tui.reports.reliability.calibration import CalibrationOptions, stated_confidences
+def _stated(
+    project: Project, rater: str, truth: str, topic: Topic, method: str, cases: CaseSelection
+) -> list[Stated]:
+    from recjudge_tui.reports.calibration import stated_confidences
 
-    options = CalibrationOptions(rater, truth, *topic, method=method, selection=cases)
-    return stated_confidences(project.db, project.id, options), options
+    protocol, aspect = topic
+    return stated_confidences(
+        project, rater, truth, protocol=protocol, aspect=aspect, method=method, cases=cases
+    )
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
     import numpy as np
 
-    from recjudge_tui.reports.reliability.calibration import GIVEN
+    from recjudge_tui.reports.calibration import GIVEN
     from recjudge_tui.stats.defaults import BINS
 
-    for group in _stated(
-        project,
-        figure.chosen("rater"),
-        figure.chosen("truth"),
-        figure.topic,
-        figure.chosen("method"),
-        figure.cases,
-    )[0]:
+    rater, truth, method = (figure.chosen(name) for name in ("rater", "truth", "method"))
+    for group in _stated(project, rater, truth, figure.topic, method, figure.cases):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
         known = ~np.isnan(group.truth) & ~np.isnan(confidence)
         # equal bins; the last one includes 1

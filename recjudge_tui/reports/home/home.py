@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.home.judged import Subject
     from recjudge_tui.reports.home.results import Board, FlagShares, PeopleAgreement, Trend
     from recjudge_tui.store.projects.contents import DataCounts
-    from recjudge_tui.store.verdicts.flips import FlipCount
+    from recjudge_tui.store.verdicts.answers import FlipCount
 
 RUNS_NAMED = 6
 
@@ -147,7 +147,7 @@ def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
 
 
 def _flips(db: Database, project_id: int, _: Home) -> tuple[FlipCount, ...]:
-    from recjudge_tui.store.verdicts.flips import flip_counts
+    from recjudge_tui.store.verdicts.answers import flip_counts
 
     return flip_counts(db, project_id)
 

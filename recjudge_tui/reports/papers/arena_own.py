@@ -46,7 +46,7 @@ def own_rows(own: OwnSystems, raters: Sequence[str], aspect: str = OVERALL) -> l
     rater, for one that has judged no pair, and without a baseline.
     """
     lines = lines_of(publication(PAPER).figures)
-    options = LeaderboardOptions(_PROTOCOL, aspect=aspect, resamples=0)
+    options = LeaderboardOptions(_PROTOCOL, aspect=aspect)
     board = leaderboard_table(own.db, own.project_id, options).rows
     kinds = project_raters(own.db, own.project_id)
     judged = list(dict.fromkeys(str(row["rater"]) for row in board))

@@ -17,7 +17,7 @@ from recjudge_tui.reports.papers.published import (
 )
 from recjudge_tui.reports.papers.saer_rebuilt import CASES, figures_by_place, pair_counts
 from recjudge_tui.stats.defaults import LEVEL
-from recjudge_tui.stats.experiments.online import Arm, lift, two_proportions
+from recjudge_tui.stats.planning import Arm, lift, two_proportions
 
 _TEXT = "text"
 _DECIMAL = re.compile(r"\d+\.\d+")

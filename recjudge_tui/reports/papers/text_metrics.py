@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 
 from recjudge_tui.errors import RunError
-from recjudge_tui.stats.text.words import jieba_cutter
+from recjudge_tui.stats.text import jieba_cutter
 
 Words = Sequence[str]
 Cut = Callable[[str], Words]

@@ -9,7 +9,6 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.costs import CaseCost, case_costs
@@ -33,14 +32,7 @@ _COLUMNS = (
 )
 
 
-def cost_table(
-    db: Database,
-    project_id: int,
-    human_price: float | None = None,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Table:
+def cost_table(db: Database, project_id: int, human_price: float | None = None) -> Table:
     """One row per rater, protocol, prompt and form (aspects in one call or several, shots): dollars per judged case.
 
     cost_per_case = total cost / cases judged, including failed calls, with an interval over users. Cases
@@ -51,11 +43,11 @@ def cost_table(
     """
     check_price(human_price)
     groups = groupby(case_costs(db, project_id), key=lambda c: c[:6])
-    rows = tuple(_row(list(group), human_price, resamples, seed) for _, group in groups)
+    rows = tuple(_row(list(group), human_price) for _, group in groups)
     notes = [] if rows else ["no run has judged a case yet"]
     if rows and human_price is None:
         notes.append("--human-price USD compares with the price of a person's work on one case")
-    settings = {"human_price": human_price, "resamples": resamples, "seed": seed}
+    settings = {"human_price": human_price}
     return Table("Cost", _COLUMNS, rows, tuple(notes), settings)
 
 
@@ -83,7 +75,7 @@ def spent_a_case(db: Database, project_id: int) -> dict[tuple[str, str], float |
     return spent
 
 
-def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed: int) -> Row:
+def _row(costs: list[CaseCost], human_price: float | None) -> Row:
     uncached = [cost for cost in costs if cost.cached == 0]
     judged = sum(cost.done > 0 for cost in uncached)
     calls, done = sum(cost.calls for cost in uncached), sum(cost.done for cost in uncached)

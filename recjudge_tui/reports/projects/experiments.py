@@ -14,17 +14,11 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.words import earlier_notes
 from recjudge_tui.shapes import rank_of
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
-from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.experiments.online import (
-    FEWEST_EXPECTED,
-    FEWEST_IMPRESSIONS,
-    Arm,
-    lift,
-    two_proportions,
-)
 from recjudge_tui.stats.hypotheses import sign_flip_test, sign_test, users_for_each
 from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
+from recjudge_tui.stats.planning import FEWEST_EXPECTED, FEWEST_IMPRESSIONS, Arm, lift, two_proportions
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
@@ -105,8 +99,6 @@ class OutcomeOptions:
     name: str | None = None
     aspect: str = OVERALL
     alpha: float = ALPHA
-    resamples: int = RESAMPLES
-    seed: int = 0
 
 
 _USUAL = OutcomeOptions()
@@ -185,7 +177,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
         head = {name: online[name] for name in ("experiment", "system_a", "system_b", "lift", "p", "winner")}
         predictions = [
             _log_row(ratings, outcome, online["winner"], prediction, tallies)
-            for prediction in _predictions(ratings, outcome, options)
+            for prediction in _predictions(ratings, outcome)
         ]
         if outcome.name in wanted:
             empty: Row = {"rater": None, "pointed": None, "note": "no rater has compared the two systems"}
@@ -199,7 +191,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
         *rater_notes(rater for name, rater in ratings.raters.items() if name in judging),
     )
     settings = {"aspect": options.aspect, "alpha": options.alpha}
-    settings |= {"resamples": options.resamples, "seed": options.seed}
+    settings |= {}
     return Table("Judges against online outcomes", _LOG, tuple(rows), notes if judging else (), settings)
 
 
@@ -236,7 +228,7 @@ def _online(outcome: Outcome, alpha: float) -> Row:
     }
 
 
-def _predictions(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) -> Iterator[ExperimentVerdict]:
+def _predictions(ratings: Ratings, outcome: Outcome) -> Iterator[ExperimentVerdict]:
     """The raters that judged both systems, judges before people."""
     systems = ratings.cases.systems
     if outcome.system_a not in systems or outcome.system_b not in systems:
@@ -246,7 +238,7 @@ def _predictions(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) ->
     for question in order:
         for verdict in (
             _of_pairs(ratings, question, a, b),
-            _of_lists(ratings, question, a, b, options),
+            _of_lists(ratings, question, a, b),
         ):
             if verdict is not None:
                 yield verdict
@@ -266,9 +258,7 @@ def _of_pairs(ratings: Ratings, question: Question, a: int, b: int) -> Experimen
     return ExperimentVerdict(question, True, outcome_estimates(seen, users)["win_rate"], sign_test(*sides))
 
 
-def _of_lists(
-    ratings: Ratings, question: Question, a: int, b: int, options: OutcomeOptions
-) -> ExperimentVerdict | None:
+def _of_lists(ratings: Ratings, question: Question, a: int, b: int) -> ExperimentVerdict | None:
     """Mean value of a's lists or texts minus that of b's, with the sign-flip test over the users of both; None if the
     rater judged neither."""
     cases, verdicts = ratings.cases, ratings.verdicts[question]

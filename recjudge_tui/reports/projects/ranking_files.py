@@ -19,7 +19,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.stream import ExportCounts, text_file
 from recjudge_tui.reports.common.writers.json_text import harmless
-from recjudge_tui.stats.retrieval.held_out import truth_key, truths_of
+from recjudge_tui.stats.retrieval import truth_key, truths_of
 from recjudge_tui.store.data.catalogue import current_slates
 from recjudge_tui.store.data.heldout import held_out
 from recjudge_tui.store.database import Database

@@ -10,7 +10,6 @@ from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.human_benchmark import human_benchmark
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
@@ -32,13 +31,7 @@ _COUNTS = ("wins", "losses", "ties", "true_ties", "position_ties")
 
 
 def benchmark_table(
-    db: Database,
-    project_id: int,
-    raters: Sequence[str] = (),
-    truth: Sequence[str] = (),
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    db: Database, project_id: int, raters: Sequence[str] = (), truth: Sequence[str] = ()
 ) -> Table:
     """One judge against people as SAER reports it, one row per figure: kappa and percent agreement among people and of
     the judge with their consensus, concurrence on pairs, every rater's strictness, shares of labels by system, counts
@@ -61,9 +54,7 @@ def benchmark_table(
             next_step="Import labels with “recjudge import FILE --as labels”.",
         )
     consensus = {protocol: _consensus(saer_questions, known, truth, protocol) for protocol in SAER}
-    tables = human_benchmark(
-        db, project_id, judge, annotators, *consensus.values(), resamples=resamples, seed=seed
-    )
+    tables = human_benchmark(db, project_id, judge, annotators, *consensus.values())
     rows = list(_rows(tables, {judge, *annotators, *consensus.values()}))
     missing = [
         p for p, name in consensus.items() if not name and any(q.protocol == p for q in saer_questions)
@@ -71,7 +62,7 @@ def benchmark_table(
     notes = [f"no consensus of {p} labels: “recjudge rater combine” creates one" for p in missing]
     notes += dict.fromkeys(note for table in tables for note in table.notes)
     settings: dict[str, object] = {"judge": judge, "annotators": list(annotators), **consensus}
-    settings |= {"resamples": resamples, "seed": seed}
+    settings |= {}
     return Table("Human benchmark", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 

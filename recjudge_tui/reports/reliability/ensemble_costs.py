@@ -12,12 +12,12 @@ from recjudge_tui.domain.roles import COMBINED
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement import orientation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes, is_judging, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.projects.cost import check_price, spent_a_case
 from recjudge_tui.reports.rater_pairs import label_sets
+from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
 from recjudge_tui.stats.agreement import agreement_estimates
 from recjudge_tui.stats.combining.consensus import Rule, joint
@@ -207,7 +207,11 @@ def _agreement(
     stat: str,
     options: EnsembleCostOptions,
 ) -> tuple[Row, Orientation]:
-    votes, truth, unseen = outer.stored[members], outer.stored[-1], outer.among(np.zeros(outer.n, dtype=np.bool_)).seen
+    votes, truth, unseen = (
+        outer.stored[members],
+        outer.stored[-1],
+        outer.among(np.zeros(outer.n, dtype=np.bool_)).seen,
+    )
     if options.rule == "dawid-skene" and np.unique(votes).size > MOST_LABELS:
         return {"n": 0, "note": _LABELLED}, unseen
     of_pairs = bool(outer.cases.is_pair[outer.row].any())

@@ -22,13 +22,9 @@ from recjudge_tui.shapes import Meeting, Side, pairs, protocols_meeting
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.experiments.prediction_powered import (
-    SHARE,
-    PredictionPoweredMean,
-    Scale,
-    prediction_powered_mean,
-)
 from recjudge_tui.stats.hypotheses import holm
+from recjudge_tui.stats.intervals import Bounds
+from recjudge_tui.stats.planning import SHARE, PredictionPoweredMean, prediction_powered_mean
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Ratings
 
@@ -262,7 +258,7 @@ def _estimates(
         yield None, *_powered(part, _won, SHARE, True)
     else:
         facts = protocol_facts(pair.protocol)
-        scale = Scale(min(names), max(names)) if names else None if facts.labels else Scale(*facts.ends)
+        scale = (min(names), max(names)) if names else None if facts.labels else facts.ends
         same = alike and not is_metric(ratings.raters[pair.a.rater])
         yield None, *_powered(part, _itself, _holding(scale, part, same), same)
 
@@ -283,17 +279,17 @@ def _hit(values: FloatArray, label: float) -> FloatArray:
     return hit
 
 
-def _holding(scale: Scale | None, part: _Part, same: bool) -> Scale | None:
+def _holding(scale: Bounds | None, part: _Part, same: bool) -> Bounds | None:
     """The scale, extended by any score outside it."""
     values = np.concatenate([part.hidden, part.judge] if same else [part.hidden])
     known = values[~np.isnan(values)]
-    if scale is None or (known.size and (known.min() < scale.low or known.max() > scale.high)):
+    if scale is None or (known.size and (known.min() < scale[0] or known.max() > scale[1])):
         return None
     return scale
 
 
 def _powered(
-    part: _Part, measured: Callable[[FloatArray], FloatArray], scale: Scale | None, clip: bool
+    part: _Part, measured: Callable[[FloatArray], FloatArray], scale: Bounds | None, clip: bool
 ) -> tuple[PredictionPoweredMean, Estimate | None]:
     judge = measured(part.judge)
     powered = prediction_powered_mean(measured(part.human), judge, part.user, scale=scale, clip=clip)

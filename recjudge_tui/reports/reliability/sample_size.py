@@ -17,17 +17,16 @@ from recjudge_tui.shapes import protocols_meeting, rank_of, under_protocol
 from recjudge_tui.stats.agreement import pearson
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.experiments.power import (
+from recjudge_tui.stats.planning import (
     Discordance,
     UserSizes,
-    detectable_share,
-    detectable_win_rate,
+    detectable,
     intraclass,
-    of_users,
     possible_correlation,
     power_of,
     share_discordance,
     units_needed,
+    user_factor,
     user_sizes,
     win_rate_discordance,
 )
@@ -71,9 +70,8 @@ _AT_HAND = (
 )
 _NOTE = Column("note", "Note")
 METHOD = (
-    "needed: for the exact two-sided sign test over users, each counted once, for the system that most of the user's cases"
-    " favour; design effect: how many times more cases that takes than with one case a user; ICC by analysis of variance"
-    " (Donner 1986)"
+    "needed: for the two-sided test of the users' means, each user counted once, by the normal formula; design effect: how"
+    " many times more cases that takes than with one case a user; ICC by analysis of variance (Donner 1986)"
 )
 _UNITS = {
     True: "a case is a pair of lists in both orders (two calls); difference: of the win rate (ties half) from one half,"
@@ -198,7 +196,8 @@ def _discordance(situation: Situation, difference: float, options: PlanOptions) 
 
 def _needed(situation: Situation, difference: float, options: PlanOptions) -> Row:
     discordance = _discordance(situation, difference, options)
-    users = units_needed(_of_users(discordance, situation), alpha=options.alpha, power=options.power)
+    factor = user_factor(situation.sizes, situation.icc or 0.0)
+    users = units_needed(discordance, alpha=options.alpha, power=options.power, factor=factor)
     needed = None if users is None else math.ceil(users * situation.cases_per_user - 1e-9)
     alone = units_needed(discordance, alpha=options.alpha, power=options.power)
     note = (
@@ -219,35 +218,17 @@ def _measured(situation: Situation, options: PlanOptions) -> Row:
     return {name: getattr(situation, name) for name in (*names, "cases_per_user", "icc")}
 
 
-def _of_users(discordance: Discordance, situation: Situation) -> Discordance:
-    return of_users(discordance, situation.sizes, situation.icc or 0.0)
-
-
 def _rows(pilot: _PilotData, options: PlanOptions) -> Iterator[Row]:
     situation, power, alpha = pilot.situation, options.power, options.alpha
-    icc = situation.icc or 0.0
-    if options.of_pairs:
-        reach = detectable_win_rate(
-            pilot.users,
-            situation.ties,
-            situation.consistency,
-            alpha=alpha,
-            power=power,
-            sizes=situation.sizes,
-            icc=icc,
-        )
-        base = 0.5
-    else:
-        reach = detectable_share(
-            pilot.users,
-            situation.share,
-            situation.correlation,
-            alpha=alpha,
-            power=power,
-            sizes=situation.sizes,
-            icc=icc,
-        )
-        base = situation.share
+    factor = user_factor(situation.sizes, situation.icc or 0.0)
+    base, most = (0.5, 1 - situation.ties / 2) if options.of_pairs else (situation.share, 1.0)
+
+    def of(value: float) -> Discordance:
+        if options.of_pairs:
+            return win_rate_discordance(value, situation.ties, situation.consistency)
+        return share_discordance(value, base, possible_correlation(value, base, situation.correlation))
+
+    reach = detectable(of, base, most, pilot.users, alpha=alpha, power=power, factor=factor)
     at_hand: Row = {"n": pilot.n, "users": pilot.users, "seen": pilot.seen}
     at_hand["detectable"] = None if reach is None else reach - base
     if not options.of_pairs:
@@ -256,9 +237,8 @@ def _rows(pilot: _PilotData, options: PlanOptions) -> Iterator[Row]:
     for difference in options.differences:
         try:
             row = _needed(situation, difference, options)
-            chance: float | None = power_of(
-                _of_users(_discordance(situation, difference, options), situation), pilot.users, alpha=alpha
-            )
+            found = _discordance(situation, difference, options)
+            chance: float | None = power_of(found, pilot.users, alpha=alpha, factor=factor)
         except ValueError as error:
             row = _measured(situation, options) | {
                 "difference": difference,

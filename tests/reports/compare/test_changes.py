@@ -40,7 +40,7 @@ NAMES = {2.0: "Good", 1.0: "Partial", 0.0: "Poor"}
 
 
 def compare(project: Project, first: str = "anna", second: str = "ben", **wishes: object) -> Changes:
-    return compare_raters(project.db, project.id, ChangeOptions(first, second, resamples=300, **wishes))  # type: ignore[arg-type]
+    return compare_raters(project.db, project.id, ChangeOptions(first, second, **wishes))  # type: ignore[arg-type]
 
 
 def only(changes: Changes) -> Row:

@@ -92,7 +92,7 @@ def judged(project: Project, names: tuple[str, ...] = ("anna", "ben")) -> None:
 
 
 def quick(*sections: str) -> ReportOptions:
-    return ReportOptions(sections, resamples=20)
+    return ReportOptions(sections)
 
 
 def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> None:
@@ -201,7 +201,7 @@ def test_hostile_names_are_text(project: Project) -> None:
         give(project, name, lists)
     give(project, "<script>alert(1)</script>", lists)
     give(project, '" onmouseover="alert(1)', lists)
-    text = project_report(project.db, project.id, ReportOptions(resamples=0)).text
+    text = project_report(project.db, project.id, ReportOptions()).text
     page = Page(text)
     assert page.open == []
     assert page.all("script") == []
@@ -244,7 +244,7 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
     sections = ("leaderboards", "agreement", "shares", "flags", "position", "pictures")
     shown = Page(project_report(project.db, project.id, quick(*sections)).text).text
     assert "anna" in shown
-    options = ReportOptions(sections, resamples=20, raters=("qwen", "ben"))
+    options = ReportOptions(sections, raters=("qwen", "ben"))
     page = project_report(project.db, project.id, options).text
     assert "qwen" in page
     assert "ben" in page
@@ -255,5 +255,5 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
 
 def test_the_pictures_are_of_the_systems_too(project: Project) -> None:
     judged(project)
-    options = ReportOptions(("pictures",), resamples=20, systems=("x",))
+    options = ReportOptions(("pictures",), systems=("x",))
     assert "Only the systems x." in project_report(project.db, project.id, options).text

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.store.opening import connect
+from tests.support.verdicts import Project, agreement
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 
@@ -32,14 +32,13 @@ def test_annotator_1_against_the_users(project_db: Path, tmp_path: Path) -> None
                 writer.writerow(("annotator_1", "annotator", *who, aspect, row[f"{aspect}_1"]))
     with connect(project_db) as db:
         import_files(db, "zhang", [labels], "labels")
-        options = AgreementOptions(
-            truth="user",
-            stats=("pearson",),
-            levels=("dataset", "user", "pair"),
-            missing_truth=3,
-            resamples=200,
-        )
-        table = agreement_table(db, 1, options)
+        options = {
+            "truth": "user",
+            "stats": ("pearson",),
+            "levels": ("dataset", "user", "pair"),
+            "missing_truth": 3,
+        }
+        table = agreement(Project(db, 1), **options)
     found = {(row["aspect"], row["level"]): row for row in table.rows}
     published = (19.88, 18.31, 16.72)
     for level, percent in zip(("dataset", "user", "pair"), published, strict=True):

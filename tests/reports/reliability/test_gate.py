@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row, Screen, Table, render
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.stats.hypotheses import sign_test
 from tests.support.verdicts import (
     Project,
+    agreement,
     give,
     judge_lists,
     judge_pairs,
@@ -63,8 +63,8 @@ def only(table: Table, figure: str) -> Row:
 
 def test_a_bound_on_agreement_checks_the_figure_of_the_agreement_report(project: Project) -> None:
     judged(project, "llm", *labelled(project), 0.7, 2)
-    options = AgreementOptions(raters=("llm",), truth="people", stats=("qwk",), resamples=300)
-    (told,) = agreement_table(project.db, project.id, options).rows
+    options = {"raters": ("llm",), "truth": "people", "stats": ("qwk",)}
+    (told,) = agreement(project, **options).rows
     value, low = told["value"], told["ci_low"]
     assert isinstance(value, float)
     assert isinstance(low, float)

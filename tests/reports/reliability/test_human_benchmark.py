@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.results.agreement import agreement
+from recjudge_tui.cli.app import recjudge
 from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import Project as Opened
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
-from recjudge_tui.reports.reliability.human_benchmark import human_benchmark, pair_counts_table
-from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
-from recjudge_tui.reports.reliability.strictness import strictness_table
+from recjudge_tui.reports.reliability.human_benchmark import human_benchmark
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 A, TIE, B = 1.0, 0.0, -1.0
@@ -76,7 +75,7 @@ def row_of(table: Table, **wanted: object) -> Row:
 
 
 def test_adjudicated_counts(project: Project) -> None:
-    table = leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", raters=("llm",)))
+    table = table_of(Opened(project.db, project.id, "films"), "leaderboard", protocol="pairwise", rater="llm")
     row = row_of(table, system="alpha", opponent=None)
     assert (row["wins"], row["losses"], row["ties"], row["n"]) == (103, 66, 31, 200)
     assert row["position_ties"] == 24
@@ -85,26 +84,8 @@ def test_adjudicated_counts(project: Project) -> None:
     assert row["q"] == pytest.approx((103 + 31) / (66 + 31))
 
 
-def test_raw_counts_and_consistency(project: Project) -> None:
-    (row,) = raw_counts_table(project.db, project.id).rows
-    assert (row["wins"], row["losses"], row["ties"], row["n"]) == (228, 154, 18, 400)
-    assert (row["system"], row["opponent"], row["pairs"]) == ("alpha", "beta", 200)
-    assert row["consistency"] == 0.88
-    assert row["ci_low"] == pytest.approx(0.8267, abs=1e-4)
-    assert row["ci_high"] == pytest.approx(0.9216, abs=1e-4)
-
-
-def test_position_and_true_ties(project: Project) -> None:
-    (row,) = position_table(project.db, project.id).rows
-    assert (row["pairs"], row["consistent"]) == (200, 176)
-    assert (row["position_ties"], row["true_ties"]) == (24, 7)
-    # A then B is Set 1 both times; A then tie is Set 1 once; B in the order a-b is Set 2
-    assert (row["set_1"], row["set_2"]) == (42, 2)
-    assert row["set_1_share"] == pytest.approx(42 / 44)
-
-
 def test_concurrence(project: Project) -> None:
-    table = agreement_table(project.db, project.id, AgreementOptions(raters=("llm",), truth="people"))
+    table = table_of(Opened(project.db, project.id, "films"), "agreement", raters=("llm",), truth="people")
     row = row_of(table, stat="concurrence")
     assert row["n"] == 84
     assert row["value"] == 69 / 84
@@ -112,25 +93,16 @@ def test_concurrence(project: Project) -> None:
     assert row["note"] == "agrees on 69 of the 84 cases where the reference preferred a system"
 
 
-def test_both_counts_in_one_table(project: Project) -> None:
-    verdicts, calls = pair_counts_table(project.db, project.id, "llm").rows
-    assert [verdicts[name] for name in ("wins", "losses", "ties", "true_ties", "position_ties", "n")] == [
-        103, 66, 31, 7, 24, 200,
-    ]  # fmt: skip
-    assert [calls[name] for name in ("wins", "losses", "ties", "n")] == [228, 154, 18, 400]
-    assert verdicts["consistency"] == 0.88
-
-
 def test_a_failed_order_is_no_tie(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [pair_case(project, f"u{i}") for i in range(3)]
     judge_pairs(project, "llm", {cases[0]: (A, A), cases[1]: (A, None), cases[2]: (None, None)})
     row = row_of(
-        leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise")), system="a", opponent=None
+        table_of(Opened(project.db, project.id, "films"), "leaderboard", protocol="pairwise"),
+        system="a",
+        opponent=None,
     )
     assert (row["wins"], row["ties"], row["losses"], row["n"], row["failed"]) == (1, 0, 0, 1, 2)
-    (raw,) = raw_counts_table(project.db, project.id).rows
-    assert (raw["wins"], raw["n"], raw["failed"], raw["pairs"]) == (3, 3, 3, 1)
 
 
 @pytest.fixture
@@ -164,39 +136,20 @@ def test_the_whole_report(judged: Project) -> None:
     }
 
 
-def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> None:
-    table = strictness_table(judged.db, judged.id, ("llm",), ("anna", "ben"))
-    anna = row_of(table, rater="anna", protocol="pointwise", figure="bias")
-    ben = row_of(table, rater="ben", protocol="pointwise", figure="bias")
-    # anna's last ten values are 2 0 1 2 0 1 2 0 1 2, ben's are all 1
-    assert anna["value"] == pytest.approx(1 / 60)
-    assert ben["value"] == pytest.approx(-1 / 60)
-    assert (anna["against"], anna["n"]) == ("the other annotators", 60)
-    low, high = anna["ci_low"], anna["ci_high"]
-    assert isinstance(low, float)
-    assert isinstance(high, float)
-    assert low < 1 / 60 < high
-    judge = row_of(table, rater="llm", protocol="pointwise", figure="bias")
-    # the judge said what anna said: half her distance from ben
-    assert (judge["value"], judge["against"]) == (pytest.approx(1 / 120), "the annotators")
-    poor = row_of(table, rater="ben", protocol="pointwise", label="Poor")
-    assert (poor["count"], poor["value"], poor["n"]) == (17, pytest.approx(17 / 60), 60)
-
-
 def test_a_strict_annotator_is_found_and_one_alone_has_no_bias(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [list_case(project, f"u{i:02}") for i in range(40)]
     give(project, "mild", dict.fromkeys(cases, 2.0))
     give(project, "hard", {case: float(at % 2) for at, case in enumerate(cases)})
     give(project, "late", {cases[0]: 1.0})
-    table = strictness_table(project.db, project.id, (), ("mild", "hard", "late"))
+    table = strictness_table(Opened(project.db, project.id, "films"), (), ("mild", "hard", "late"))
     hard = row_of(table, rater="hard", figure="bias")
     # on the first case the two others gave 2 and 1
     assert hard["value"] == pytest.approx(-(1.5 + 39 * 2 - 20) / 40)
     assert isinstance(hard["ci_high"], float)
     assert hard["ci_high"] < -1
     assert row_of(table, rater="mild", label="Good")["value"] == 1
-    alone = strictness_table(project.db, project.id, (), ("mild",))
+    alone = strictness_table(Opened(project.db, project.id, "films"), (), ("mild",))
     bias = row_of(alone, figure="bias")
     assert (bias["value"], bias["note"]) == (None, "no case that another annotator also judged")
 
@@ -204,7 +157,7 @@ def test_a_strict_annotator_is_found_and_one_alone_has_no_bias(project_db: Path)
 def test_the_benchmark_in_one_table(judged: Project) -> None:
     """The figures of SAER's Table 2 by the command."""
     words = ["-p", "films", "--db", str(judged.db.path), "--format", "json", "--benchmark"]
-    done = CliRunner().invoke(agreement, [*words, "--truth", "people-lists,people"])
+    done = CliRunner().invoke(recjudge, ["agreement", *words, "--truth", "people-lists,people"])
     assert done.exit_code == 0, done.output
     rows: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
 
@@ -224,7 +177,7 @@ def test_the_benchmark_in_one_table(judged: Project) -> None:
     )
     assert one(part="agreement", rater="llm", protocol="pointwise", figure="qwk")["of"] == "people-lists"
     # with one consensus of each sort nobody needs to name them
-    assert CliRunner().invoke(agreement, words).exit_code == 0
+    assert CliRunner().invoke(recjudge, ["agreement", *words]).exit_code == 0
 
 
 def test_who_takes_part_must_be_clear(judged: Project) -> None:

@@ -10,12 +10,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.reliability.plan_options import PlanOptions
 from recjudge_tui.reports.reliability.sample_size import assumed_table, project_plan
 from recjudge_tui.stats.agreement import pearson
-from recjudge_tui.stats.experiments.power import (
-    intraclass,
-    share_discordance,
-    units_needed,
-    win_rate_discordance,
-)
+from recjudge_tui.stats.planning import intraclass, share_discordance, units_needed, win_rate_discordance
 from tests.support.verdicts import (
     Project,
     give,

@@ -69,7 +69,7 @@ def test_two_runs_of_one_rater_can_be_compared(db: Database) -> None:
     assert (values(db, first), sorted(now)) == ({}, sorted(before))
     changed = {case for case in before if before[case] != now[case]}
     assert 0 < len(changed) < len(before)
-    changes = compare_raters(db, project, ChangeOptions(f"run:{first}", f"run:{second}", resamples=10))
+    changes = compare_raters(db, project, ChangeOptions(f"run:{first}", f"run:{second}"))
     (row,) = summary_table(changes).rows
     assert (row["rater_a"], row["rater_b"]) == (f"random (run {first})", f"random (run {second})")
     assert (row["n"], row["changed"], row["only_a"]) == (len(before), len(changed), 0)
@@ -77,7 +77,7 @@ def test_two_runs_of_one_rater_can_be_compared(db: Database) -> None:
     assert {int(str(row["case_id"])) for row in listed} == changed
     assert {(row["verdict_a"], row["verdict_b"] is None) for row in listed} == {(None, False)}
     # a rater's name stands for the newest verdicts
-    newest = compare_raters(db, project, ChangeOptions(f"run:{first}", "random", resamples=10))
+    newest = compare_raters(db, project, ChangeOptions(f"run:{first}", "random"))
     assert summary_table(newest).rows[0]["changed"] == len(changed)
     with pytest.raises(UsageError, match="cannot be compared with itself"):
         compare_raters(db, project, ChangeOptions("run:1", "run:1"))

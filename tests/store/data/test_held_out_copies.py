@@ -218,7 +218,7 @@ def test_repeated_events_are_reported_wherever_events_are_counted(db: Database) 
     assert sentence in says("import", str(path), "-p", "films", "--as", "events")
     for words in (
         ("project", "show", "films"),
-        ("doctor", "-p", "films"),
+        ("doctor", "-p", "films", "--notes", "all"),
         ("metrics", "-p", "films"),
         ("report", "-p", "films", "--section", "about", "-o", "-"),
         ("run", "pairwise", "-p", "films", "--judge", "rules", "--dry-run"),
