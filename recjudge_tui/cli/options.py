@@ -21,7 +21,6 @@ from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import JudgeError, UsageError
-from recjudge_tui.stats.defaults import RESAMPLES
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.page import Page
@@ -191,29 +190,6 @@ def raters_option(command: Command) -> Command:
         callback=split_names,
         help="Only these raters. Default: all.",
     )(command)
-
-
-def interval_options(none: str = "", *, resamples: int = RESAMPLES) -> Callable[[Command], Command]:
-    """`--resamples` and `--seed`; `none` is what else 0 leaves out."""
-
-    def decorate(command: Command) -> Command:
-        seeded = click.option(
-            "--seed",
-            type=int,
-            default=0,
-            show_default=True,
-            help="The seed for forming these groups.",
-        )(command)
-        return click.option(
-            "--resamples",
-            type=click.IntRange(0),
-            default=resamples,
-            show_default=True,
-            help="With more users than this, intervals that leave out one user at a time leave out groups of users instead;"
-            f" 0: no intervals{none}.",
-        )(seeded)
-
-    return decorate
 
 
 def segment_option(more: str = "") -> Callable[[Command], Command]:

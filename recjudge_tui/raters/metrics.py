@@ -13,10 +13,8 @@ from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, with_unit
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.defaults import TOP_K
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, NO_CUTOFF
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
-from recjudge_tui.stats.text.metrics import TEXT_METRICS, Score, text_metric
-from recjudge_tui.stats.text.words import TOKENS, Tokens
+from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
+from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
 from recjudge_tui.store.cases.metric_inputs import (
     MeasuredCase,
     ensure_list_cases,
@@ -196,7 +194,7 @@ def _scores(db: Database, project_id: int, metrics: Sequence[Metric]) -> dict[Me
             )
     if len(scorers) < len(metrics):
         lists = list(ranked_slates(db, project_id))
-        data = evaluation_arrays(load_evaluation_data(db, project_id))
+        data = load_evaluation_data(db, project_id)
         for metric in metrics:
             if metric.tokens is None:
                 values = list_values([ranked for _, ranked in lists], data, metric.k or 1, (metric.name,))

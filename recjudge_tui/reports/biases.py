@@ -35,7 +35,7 @@ from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
+from recjudge_tui.stats.retrieval import RankedList
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.data.explanations import text_lengths
 from recjudge_tui.store.data.heldout import load_evaluation_data
@@ -287,18 +287,16 @@ def _covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapp
     slates = np.unique(np.concatenate([content.slate_a[judged], content.slate_b[judged]]))
     ranked = dict(ranked_slates(db, project_id, slates[slates > 0].tolist()))
     data = load_evaluation_data(db, project_id)
-    ild = LIST_METRICS["ild" if any(data.categories.values()) else "title_ild"]
+    ild = "ild" if any(data.categories.values()) else "title_ild"
 
     def of_lists(measure: Callable[[RankedList], float | None]) -> _Covariate:
         known = {slate: measure(shown) for slate, shown in ranked.items()}
         return _looked_up(known, content.slate_a), _looked_up(known, content.slate_b)
 
-    def popularity(shown: RankedList) -> float | None:
-        return LIST_METRICS["popularity"].of(shown, data, k) if data.events else None
-
-    def uniformity(shown: RankedList) -> float | None:
-        varied = ild.of(shown, data, k)
-        return None if varied is None else 1 - varied
+    def of_metric(name: str, turn: Callable[[FloatArray], FloatArray]) -> _Covariate:
+        found = turn(list_values(list(ranked.values()), data, k, (name,))[name])
+        known = dict(zip(ranked, map(none_if_nan, found.tolist()), strict=True))
+        return _looked_up(known, content.slate_a), _looked_up(known, content.slate_b)
 
     def length(shown: RankedList) -> float:
         return float(sum(len(data.titles.get(item) or item) for item in shown.items[:k]))
@@ -306,8 +304,8 @@ def _covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapp
     of_titles, of_texts = of_lists(length), _looked_up(text_lengths(db, project_id), content.explanation)
     return {
         "length": (np.where(content.explanation > 0, of_texts, of_titles[0]), of_titles[1]),
-        "popularity": of_lists(popularity),
-        "homogeneity": of_lists(uniformity),
+        "popularity": of_metric("popularity", lambda found: found),
+        "homogeneity": of_metric(ild, lambda found: 1 - found),
     }
 
 

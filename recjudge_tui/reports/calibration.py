@@ -19,8 +19,8 @@ from recjudge_tui.reports.common.scales import categories, combined_notes, label
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
+from recjudge_tui.stats import calibration
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.confidence import calibration
 from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
@@ -163,7 +163,7 @@ def _figures(question: Stated, stage: str) -> dict[str, Estimate]:
     return {
         "ece": calibration.calibration_error(sure, right, users, BINS),
         "overconfidence": calibration.overconfidence(sure, right, users),
-        "brier": calibration.brier_score(sure, right, users, folds=FOLDS if stage == CALIBRATED else 0),
+        "brier": calibration.brier_score(sure, right, users),
         "accuracy": share_estimate(right, users),
     }
 

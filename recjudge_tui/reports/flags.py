@@ -26,6 +26,7 @@ from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
 from recjudge_tui.stats.estimate import undefined
 from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate
+from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question
 
 _SHARES = (
@@ -89,8 +90,9 @@ def flags(project: Project, choose: Options) -> Table:
             "the agreement on flags is about items", "It is neither by rank nor about whole lists."
         )
     selection = choose.selection()
-    if choose.truth and selection.raters:
-        selection = choose.selection(raters=(*selection.raters, choose.truth))
+    if choose.truth:
+        rater_row(project.db, project.id, choose.truth)
+        selection = choose.selection(raters=(*selection.raters, choose.truth) if selection.raters else ())
     found = items(project, selection)
     return _agreement(found, choose) if choose.agreement else _shares(found, choose)
 

@@ -361,7 +361,7 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
     sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
     later, earlier = (RatedCases(*side) for side in sides)
     found = agreement_change(later, earlier, seen.labels(labels), name, mirrored=seen.mirrored, level=level)
-    return found._replace(change=replace(found.change, note=join_notes(found.change.note, seen.words())))
+    return replace(found, change=replace(found.change, note=join_notes(found.change.note, seen.words())))
 
 
 # ---- what is said beside ---------------------------------------------------------------------------------------------

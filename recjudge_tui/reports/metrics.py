@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -32,17 +33,17 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.intervals import mean_estimates
-from recjudge_tui.stats.retrieval import offline
-from recjudge_tui.stats.retrieval.list_metrics import (
+from recjudge_tui.stats.retrieval import (
     LIST_METRICS,
+    NEAR,
     NO_CUTOFF,
     REDUNDANCY,
     EvaluationData,
     Gain,
     RankedList,
+    list_values,
+    offline,
 )
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
-from recjudge_tui.stats.retrieval.redundancy import NEAR
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
@@ -175,8 +176,7 @@ def measure(
         raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
-    data = load_evaluation_data(db, project.id, *rule)
-    arrays = db.kept((evaluation_arrays, project.id, rule), lambda: evaluation_arrays(data))
+    data = db.kept((measure, project.id, rule), lambda: load_evaluation_data(db, project.id, *rule))
 
     def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
         items: dict[str, str] = {}
@@ -185,7 +185,7 @@ def measure(
             [one.user_id for one in ranked],
             [one.context for one in ranked],
             [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked],
-            list_values(ranked, arrays, k, names),
+            list_values(ranked, data, k, names),
         )
 
     def read(system: str) -> SystemLists:
@@ -293,7 +293,7 @@ def _notes(
             "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
         )
     yield from map(Note, held_out_copies(project.db, project.id).sentences)
-    if choose.cases == EVERY_CASE:
+    if replace(choose.cases, systems=()) == EVERY_CASE:
         yield from (
             Note(text) for at in range(len(measured.systems)) if (text := _without_list(measured, at))
         )

@@ -27,12 +27,11 @@ from recjudge_tui.shapes import Base, base
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.intervals import SHARE as SHARE_BOUNDS
 from recjudge_tui.stats.intervals import Bounds, group_means
+from recjudge_tui.stats.planning import Arm, lift
 from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_counts
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, NO_CUTOFF
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
+from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import check_systems, heldout_types, slate_systems
 from recjudge_tui.store.data.heldout import load_evaluation_data
@@ -326,7 +325,7 @@ def _measured(project: Project, choose: Options, metrics: Sequence[str]) -> Iter
         wanted &= {slate for ids in current_list_ids(project.db, project.id).values() for slate in ids}
     ranked = list(ranked_slates(project.db, project.id, wanted))
     lists = [slate_list for _, slate_list in ranked]
-    arrays = evaluation_arrays(load_evaluation_data(project.db, project.id))
+    arrays = load_evaluation_data(project.db, project.id)
     values = list_values(lists, arrays, choose.k, metrics) if lists else {}
     users = np.array([slate_list.user_id for slate_list in lists])
     lines = [(system_by_slate[slate], period_by_slate[slate]) for slate, _ in ranked]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ NEAR = 0.6
 _CHUNK = 2_000_000
 _SHIFT = 32
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+Gain = Literal["relevant", "linear", "exp"]
 
 
 # ---- what is held out -------------------------------------------------------------------------------------------------
@@ -145,13 +146,14 @@ class EvaluationData:
     """The data that metrics use besides the list itself.
 
     `truths` as `truths_of` makes them, `categories` by item (every item of the catalogue), `counts` of training events by
-    item, `titles` of items.
+    item, `titles` of items. `gain`: that of ndcg, 1 for a relevant item, the held-out value, or 2^value - 1.
     """
 
     truths: Mapping[TruthKey, GroundTruth]
     categories: Mapping[str, frozenset[str]]
     counts: Mapping[str, int]
     titles: Mapping[str, str] = field(default_factory=dict)
+    gain: Gain = "relevant"
 
     @cached_property
     def events(self) -> int:
@@ -180,6 +182,7 @@ def evaluation_data(
     counts: Mapping[str, int],
     titles: Mapping[str, str] | None = None,
     relevant_from: float | None = None,
+    gain: Gain = "relevant",
 ) -> EvaluationData:
     """The data from rows: held-out events by user, oldest first; the text of each item's categories; counts; titles."""
     return EvaluationData(
@@ -187,6 +190,7 @@ def evaluation_data(
         categories={item: categories_of(text) for item, text in categories.items()},
         counts=counts,
         titles=titles or {},
+        gain=gain,
     )
 
 
@@ -388,18 +392,23 @@ def _discount(width: int) -> FloatArray:
 
 def _ndcg(lists: _Lists) -> FloatArray:
     """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k, with a gain of 1 for each relevant item
-    (Järvelin and Kekäläinen 2002)."""
+    (Järvelin and Kekäläinen 2002); with the gain of the data, where it is another."""
+    if lists.data.gain != "relevant":
+        return (_ndcg_exp if lists.data.gain == "exp" else _linear_ndcg)(lists)
     discount = _discount(lists.width)
     best = np.concatenate([[0.0], np.cumsum(discount)])
     wanted = np.nan_to_num(lists.wanted).astype(np.int64)
     return ratio(lists.hits @ discount, best[np.minimum(wanted, lists.width)])
 
 
+def _linear_ndcg(lists: _Lists) -> FloatArray:
+    discount = _discount(lists.width)
+    return ratio(lists.gains @ discount, lists.ideal @ discount)
+
+
 def _ndcg_explicit(lists: _Lists) -> FloatArray:
     """nDCG whose gain is the held-out value."""
-    discount = _discount(lists.width)
-    found = ratio(lists.gains @ discount, lists.ideal @ discount)
-    return np.where(lists.of_truth(lists.arrays.valued, False), found, np.nan)
+    return np.where(lists.of_truth(lists.arrays.valued, False), _linear_ndcg(lists), np.nan)
 
 
 def _ndcg_exp(lists: _Lists) -> FloatArray:
@@ -609,3 +618,6 @@ LIST_METRICS: Mapping[str, ListMetric] = {
 ON_REQUEST = ("err", "rprec", "title_ild", "near_duplicates", "category_coverage")
 """Metrics that are measured only when named."""
 REDUNDANCY = ON_REQUEST[2:]
+"""Of these, how much the items of a list repeat each other."""
+NO_CUTOFF = ("auc", "rprec")
+"""Metrics of the whole list, whatever k."""

@@ -21,7 +21,7 @@ from recjudge_tui.reports.calibration import (
     stated_confidences,
     strictness_table,
 )
-from recjudge_tui.stats.confidence import calibration
+from recjudge_tui.stats import calibration
 from tests.support.verdicts import (
     Project,
     give,

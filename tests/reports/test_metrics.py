@@ -81,8 +81,9 @@ def test_gain_and_relevance_are_chosen(shop: Built) -> None:
 
 def test_who_has_no_list_and_what_is_empty(shop: Built) -> None:
     shop.load("events", [EVENTS[0], ("u3", "heldout_click", "a", "")])
-    table = shop.table("metrics -p films --k 2")
-    assert "x: 1 user with held-out events has no list and is not counted" in table["notes"]
+    for words in ("", "--systems x"):
+        notes = shop.table(f"metrics -p films --k 2 {words}")["notes"]
+        assert "x: 1 user with held-out events has no list and is not counted" in notes
     shop.load("lists", [LISTS[0], ("u2", "w", "e", 1, "")])
     found = rows(shop, "--k 2 --metrics mrr,auc")
     assert {key: (row["value"], row["n"]) for key, row in found.items()} == {

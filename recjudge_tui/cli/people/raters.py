@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.stats.combining.consensus import Rule
-    from recjudge_tui.stats.text.words import Tokens
+    from recjudge_tui.stats.text import Tokens
     from recjudge_tui.store.database import Database
 
 

@@ -318,7 +318,7 @@ def _measured(about: About, rater: str) -> dict[str, dict[str, float]]:
     from recjudge_tui.reports.metrics import METRICS, JudgedLists
     from recjudge_tui.shapes import base
     from recjudge_tui.stats.defaults import TOP_K
-    from recjudge_tui.stats.retrieval.list_metrics import NO_CUTOFF
+    from recjudge_tui.stats.retrieval import NO_CUTOFF
 
     chosen = base(
         about.project, Selection(about.topic.protocol, about.topic.aspect, (rater,), cases=about.cases)

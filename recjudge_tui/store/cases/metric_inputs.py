@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.occasions import Occasion, meant_occasions
-from recjudge_tui.stats.retrieval.list_metrics import RankedList
+from recjudge_tui.stats.retrieval import RankedList
 from recjudge_tui.store.cases.cases import CaseKey, current_keys, ensure_case, ensure_cases
 from recjudge_tui.store.cases.made_lists import ADVERSARIAL_CASE
 from recjudge_tui.store.data.catalogue import current_slates

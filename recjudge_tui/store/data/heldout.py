@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.occasions import import_period
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
-from recjudge_tui.stats.retrieval.held_out import HeldOut
-from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, Gain, RankedList, evaluation_data
+from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList, evaluation_data
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import held_out_type, shown_events
 from recjudge_tui.store.occasions import occasion_condition, slate_periods
@@ -17,7 +16,7 @@ from recjudge_tui.store.occasions import occasion_condition, slate_periods
 def load_evaluation_data(
     db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
 ) -> EvaluationData:
-    """All inputs of a project's offline metrics except the lists; see `held_out.ground_truth` and `list_metrics.Gain`."""
+    """All inputs of a project's offline metrics except the lists; see `stats.retrieval`."""
 
     def read() -> EvaluationData:
         items = db.rows(

@@ -11,7 +11,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
 from recjudge_tui.stats.planning import ALL_LABELLED, NO_LABELS, prediction_powered_mean
-from recjudge_tui.stats.experiments.prediction_powered import Scale
+from recjudge_tui.stats.planning import Scale
 from tests.support.verdicts import (
     Project,
     give,
