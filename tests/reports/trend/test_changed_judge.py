@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.reports.figures.loading import figure_data, figure_marks
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.figures.declared import figure
+from recjudge_tui.reports.figures.files import draw_picture
 from recjudge_tui.reports.figures.marks import Lines
-from recjudge_tui.reports.figures.options import FigureOptions
-from recjudge_tui.reports.figures.paper.files import draw_picture
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.tui.figures.render import draw, plot_rows
@@ -74,9 +74,10 @@ def test_another_prompt_is_a_change_and_an_unknown_model_is_none(nights: Project
 
 
 def test_the_figure_has_the_change_on_its_axis(nights: Project) -> None:
-    data = figure_data(nights.db, nights.id, "trend", FigureOptions("pointwise", rater="judge", over="day"))
+    asked = {"protocol": "pointwise", "rater": "judge", "over": "day"}
+    data = figure(Opened.numbered(nights.db, nights.id), "trend", asked)
     assert f"{DAYS[2]}: {CHANGE}" in data.caption
-    marks = figure_marks(data)
+    marks = data.marks
     assert isinstance(marks, Lines)
     assert marks.changes == {2.0: "judge-2@abcdef"}
     for look, arrow in ((UNICODE, "↑"), (ASCII, "^")):
