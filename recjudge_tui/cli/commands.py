@@ -33,7 +33,6 @@ SECTIONS = {
         "robustness": Subcommand(
             "judging.robustness", "robustness", "Test a judge with planted faults, prompts and positions."
         ),
-        "plan": Subcommand("judging.plan", "plan", "Compute how many cases it takes to show a difference."),
     },
     "People": {
         "verdicts": Subcommand(
@@ -45,10 +44,6 @@ SECTIONS = {
         ),
     },
     "Results": {
-        "estimate": Subcommand(
-            "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
-        ),
-        "cost": Subcommand("results.cost", "cost", "Show the cost of a judged case by judge and prompt."),
         "outcome": Subcommand(
             "results.outcome", "outcome", "Record live experiments, and compare judges with them."
         ),

@@ -273,6 +273,7 @@ def _as_read(table: Table, fmt: str) -> Table:
     whole = bool(meta.get("recjudge.all") or meta.get(_COLUMNS))
     explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
     seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
+    seen = replace(seen, notes=tuple(_with_command(note) for note in seen.notes))
     if not left_out or fmt not in ("text", "plain"):
         return seen
     kinds = [note_kind(note) for note in table.notes]
@@ -286,6 +287,17 @@ def _as_read(table: Table, fmt: str) -> Table:
         ),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
+
+
+def _with_command(note: str) -> str:
+    """The note with the command that takes its next step, if it calls for one."""
+    from recjudge_tui.cli.words import command
+    from recjudge_tui.reports.common.table import Note
+
+    if not isinstance(note, Note) or note.step is None:
+        return note
+    project = click.get_current_context().params.get("project") or ""
+    return Note(f"{note}: {command(note.step, project)}", note.kind)
 
 
 def plain_option(command: Command) -> Command:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
-from recjudge_tui.domain.roles import REFERENCES
+from recjudge_tui.domain.roles import REFERENCES, RUN_RATERS
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.steps import Step
@@ -474,8 +474,8 @@ class Towards(NamedTuple):
 
 
 def towards(changes: Changes, part: Part, truth: str | None = None) -> Towards | None:
-    """Whether the changes went towards a rater: the one named, else the people or consensus with the most labels on these
-    cases; None where there are fewer than FEWEST_CASES."""
+    """Whether the changes went towards a rater: the one named, else, of two judges, the people or consensus with the most
+    labels on these cases; None where there are fewer than FEWEST_CASES."""
     project, met = changes.project, part.both
     raters = changes.ratings.raters
     if truth is not None:
@@ -488,7 +488,8 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Towards |
         and (question.rater == truth if truth else raters[question.rater].kind in REFERENCES)
         and (question_of(question.protocol), question.aspect) == same
     ]
-    if not part.labelled or not beside:
+    of_judges = all(raters[side.rater].kind in RUN_RATERS for side in (changes.first, changes.second))
+    if not part.labelled or not beside or not (truth or of_judges):
         return None
     known = verdicts_of(project, beside, changes.selection).verdicts
     given = {question: np.full(met.cases.ids.size, np.nan) for question in beside}

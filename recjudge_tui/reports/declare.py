@@ -22,12 +22,14 @@ from recjudge_tui.domain.options import (
     RATER,
     RATERS,
     READERS,
+    SEED,
     SYSTEMS,
     TRUTH,
     Option,
 )
+from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.errors import UsageError
-from recjudge_tui.stats.defaults import LEVEL, TOP_K
+from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, LEVEL, POWER, TOP_K
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Report:
     own_by: values of --by that the function handles itself; for the others the report is made once for each group.
     of_lists: its groups are of lists, not of cases. words: what a user would type to find it. written: a function (table,
     format) -> its text in a format of its own, else None; `formats` are those beyond the usual ones. ends: a function of the
-    table -> the exit code of the command and a sentence for stderr.
+    table -> the exit code of the command and a sentence for stderr. alone: without a project it is made with None.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Report:
     own_by: tuple[str, ...] = ()
     of_lists: bool = False
     words: str = ""
+    alone: bool = False
     formats: tuple[str, ...] = ()
     written: str = ""
     ends: str = ""
@@ -113,8 +116,8 @@ class Options(Mapping[str, Any]):
         return replace(chosen, **changes)
 
 
-def make(project: Project, report: str | Report, **given: Any) -> Table | Page | str:
-    """A report with these options, the others at their defaults, from one state of the file.
+def make(project: Project | None, report: str | Report, **given: Any) -> Table | Page | str:
+    """A report with these options, the others at their defaults, from one state of the file; without a project if it can.
 
     Raises UsageError for an option that the report lacks or a value that does not fit it, NotFoundError for an unknown
     context or system, and whatever the report raises.
@@ -125,6 +128,9 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
     declared = REPORTS[report] if isinstance(report, str) else report
     values = checked(declared, given)
     build = function(declared.place)
+    if project is None:
+        assert declared.alone, f"{declared.name} needs a project"
+        return _with_settings(build(None, Options(values, CaseSelection())), values)
     by = values.get("by")
     over = values.get("over") if declared.option("by") else None
     if by in declared.own_by:
@@ -251,6 +257,9 @@ CROWD = Option(
 BY_SYSTEM = Option(
     "by_system", bool, "Add a row for each system whose lists were used.", False, flag="--by-system"
 )
+
+LIMIT = Option("limit", int, "Show only the first N.", None, {"ge": 1}, flag="--limit", metavar="N")
+_SHARE = {"ge": 0.0, "le": 1.0}
 
 _DECLARED = (
     Report(
@@ -668,6 +677,198 @@ _DECLARED = (
         ),
         of_lists=True,
         words="offline ndcg recall auc diversity coverage held-out",
+    ),
+    Report(
+        "plan", "Compute how many cases it takes to show a difference.", "planning:plan",
+        (
+            PROTOCOL.but(
+                help="pairwise, arena: win rates; pointwise, explanation: shares of the best label.", default=SAER[1]
+            ),
+            Option(
+                "differences", tuple,
+                "The difference to detect: of the win rate from one half (0.05: 55 %), or between two shares.",
+                tuple(map(str, DIFFERENCES)), flag="--difference", metavar="D,...",
+            ),
+            Option(
+                "ties", float, "Share of true ties among pairs judged alike in both orders.", bounds=_SHARE, flag="--ties",
+                metavar="T",
+            ),
+            Option(
+                "consistency", float, "Share of pairs judged alike in both orders; the rest are ties.", bounds=_SHARE,
+                flag="--consistency", metavar="C",
+            ),
+            Option(
+                "share", float, "The second system's share of the label. Default: 0.5.", bounds=_SHARE, flag="--share",
+                metavar="S",
+            ),
+            Option(
+                "correlation", float, "The correlation of one user's labels for the two systems. Default: 0.",
+                bounds={"ge": -1, "le": 1}, flag="--correlation", metavar="R",
+            ),
+            Option(
+                "cases_per_user", float, "Cases of each user. Default: 1.", bounds={"ge": 1}, flag="--cases-per-user",
+                metavar="M",
+            ),
+            Option(
+                "icc", float, "Intraclass correlation of one user's cases. Default: 0.", bounds=_SHARE, flag="--icc",
+                metavar="R",
+            ),
+            Option(
+                "power", float, "The probability of detecting the difference.", POWER, {"gt": 0, "lt": 1}, flag="--power",
+                metavar="P",
+            ),
+            Option(
+                "alpha", float, "Two-sided significance level.", ALPHA, {"gt": 0, "lt": 1}, flag="--alpha", metavar="A"
+            ),
+            Option(
+                "between", tuple, "In a project: only these two systems. --share is that of B.", (), flag="--systems",
+                metavar="A,B", completes="systems",
+            ),
+            RATER.but(help="In a project: only this rater."),
+            ASPECT.but(help="In a project: this aspect.", default=OVERALL),
+        ),
+        about="With a project, the values that you leave out are measured from its verdicts: ties, position consistency,"
+        " shares, and the correlation of one user's cases; and you see what its cases could have shown. The plan is for the"
+        " test that the leaderboard uses, of the users' means, by its normal formula with the design effect.",
+        examples=(
+            "plan --difference 0.05 --ties 0.2 --consistency 0.8",
+            "plan -p movies --systems new,old --rater rules --power 0.9",
+            "plan --protocol pointwise --share 0.5 --difference 0.1",
+        ),
+        section="Judge",
+        alone=True,
+        words="sample size power how many users",
+    ),
+    Report(
+        "estimate", "Estimate people's verdict from a few labels and a judge.", "estimates:estimate",
+        (
+            RATER.but(help="The judge with many verdicts.", required=True, metavar="JUDGE"),
+            TRUTH.but(help="The person with a few labels.", required=True, metavar="PERSON"),
+            PROTOCOL.but(required=True),
+            ASPECT,
+            Option(
+                "system", str, "Only this system. For pairs, count the wins of this system.", flag="--system", metavar="S",
+                completes="system",
+            ),
+            Option(
+                "measure", str, "Default: win_rate for pairs of lists, share of each match label, mean of scores.",
+                choices=("win_rate", "share", "mean"), flag="--measure",
+            ),
+            Option(
+                "labelled_users", int,
+                "Use the labels of N users drawn at random and hide the rest, to see what fewer labels would have shown.",
+                bounds={"ge": 1}, flag="--labelled-users", metavar="N",
+            ),
+            SEED,
+        ),
+        about="Three estimates with 95 % intervals: from the labels alone, from the judge alone, and from both by"
+        " prediction-powered inference (PPI++; Angelopoulos, Duchi and Zrnic 2023). The last one is valid however bad the"
+        " judge is, if the labelled cases are a random sample of the judged ones; a better judge makes its interval"
+        " narrower. Saved is how many labels the judge replaces.",
+        examples=(
+            "estimate -p movies --rater qwen --truth anna --protocol pairwise",
+            "estimate -p movies --rater qwen --truth anna --protocol pointwise --labelled-users 20",
+        ),
+        words="ppi prediction powered few labels",
+    ),
+    Report(
+        "cost", "Show the cost of a judged case by judge and prompt.", "costs:cost",
+        (
+            Option(
+                "human_price", float, "Price of one case judged by a person, for comparison.", bounds={"gt": 0},
+                flag="--human-price", metavar="USD",
+            ),
+            TRUTH.but(help="Show each set of judges instead, with its cost and its agreement with this rater."),
+            Option(
+                "rule", str, "With --truth: how a set of judges is combined. Default: majority.",
+                choices=("majority", "mean", "dawid-skene"), flag="--rule",
+            ),
+            RATERS.but(help="Only these judges; with --truth at most 8. Default: all judges."),
+            PROTOCOL.but(help="Only this protocol."),
+            ASPECT.but(help="With --truth: only this aspect."),
+            Option(
+                "stat", str, "With --truth: the statistic of agreement. Default: qwk; pearson for means.", flag="--stat",
+                metavar="NAME",
+            ),
+        ),
+        about="Calls, dollars, and the ratio to a person's price. Unknown prices are shown as unknown. Cases answered from"
+        " earlier replies are left out and counted. With --truth, the table compares sets of judges, the cheapest first:"
+        " cost, agreement with that rater, how often a set answers, and whether another set is both better and cheaper.",
+        examples=(
+            "cost -p movies --human-price 0.111",
+            "cost -p movies --truth people --rule dawid-skene --aspect overall",
+        ),
+        words="price dollars tokens jury ensemble",
+    ),
+    Report(
+        "outcome show", "Show live experiments with lift and p, and how often each rater predicted the winner.",
+        "outcomes:outcomes",
+        (
+            Option("name", str, "Only this experiment.", flag="--name", metavar="EXPERIMENT"),
+            Option(
+                "judges", bool, "Show the log: one row per experiment and rater, with the running hit rate.", False,
+                flag="--judges",
+            ),
+            ASPECT.but(help="Use the raters' verdicts on this aspect.", default=OVERALL),
+            Option(
+                "alpha", float, "An experiment with p below this counts as decided.", ALPHA, {"gt": 0, "lt": 1},
+                flag="--alpha", metavar="A",
+            ),
+        ),
+        about="A rater of pairs predicts the winner by its win rate (ties count half), a rater of lists or texts by the"
+        " difference of mean values. Only decided experiments count (p below --alpha). The hit rate has Clopper and"
+        " Pearson's interval.",
+        examples=("outcome show -p shop", "outcome show -p shop --judges --format csv -o log.csv"),
+        words="a/b test live experiment online clicks lift",
+    ),
+    Report(
+        "cases list", "List the cases of a project with the number of verdicts on each.", "listings:cases", (LIMIT,),
+        examples=("cases list -p movies --limit 20",), section="Data",
+    ),
+    Report(
+        "cases filters list", "List the saved filters of a project.", "listings:saved_filters", (),
+        examples=("cases filters list -p movies",), section="Data",
+    ),
+    Report(
+        "imports list", "List the imports of a project, newest first.", "listings:imports", (),
+        examples=("imports list -p movies",), section="Data",
+    ),
+    Report(
+        "rater list", "List the raters of a project, what they judged and how they were asked.", "listings:raters", (),
+        examples=("rater list -p movies",), section="People",
+    ),
+    Report(
+        "runs settings", "Show how each run was asked: judge, served model, prompt and settings.", "listings:run_settings",
+        (), examples=("runs settings -p movies",), section="Judge",
+    ),
+    Report(
+        "runs failures", "Show why calls failed, by run and kind of failure.", "listings:failures", (),
+        examples=("runs failures -p movies",), section="Judge",
+    ),
+    Report(
+        "verdicts list", "List the verdicts of a project, with the reasons to look at each.", "verdict_list:verdicts",
+        (
+            Option(
+                "filter", str, "As in the app: 'flag:any judge:qwen why:swap conf<.6 \"free text\"'.", "", flag="--filter",
+                metavar="TEXT",
+            ),
+            Option(
+                "sort", str, "confidence: lowest first; attention: only the verdicts that need a look.", "id",
+                choices=("id", "label", "confidence", "case", "attention"), flag="--sort",
+            ),
+            LIMIT.but(default=1000),
+        ),
+        about="An export of verdicts writes all of them in full.",
+        examples=(
+            "verdicts list -p movies --filter 'why:swap conf<.6' --sort confidence",
+            "verdicts list -p movies --filter 'flag:any \"two sequels\"' --plain",
+        ),
+        section="People",
+    ),
+    Report(
+        "verdicts log", "List all actions of readers on the verdicts of a project.", "listings:triage_log", (),
+        about="Entries are never changed or removed.",
+        examples=("verdicts log -p movies --format csv -o triage.csv",), section="People",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

@@ -69,9 +69,9 @@ def served_notes(
         yield Note(
             unknown if changed is None else "the served model is the same, as far as the server reports"
         )
-    for name, runs in (later, earlier):
+    for name, runs in dict.fromkeys((name, tuple(runs)) for name, runs in (later, earlier) if runs):
         texts = [f"{model_text(run)} (run {run.run_id}, {run.created_at[:10]}, {run.prompt})" for run in runs]
-        yield Note(f"{name} was answered by {'; '.join(texts) or 'no run of its own'}")
+        yield Note(f"{name} was answered by {'; '.join(texts)}")
     match = prompt_match(db, new, old)
     if match.changed:
         text = f"{match.changed:,} of {match.calls:,} shared calls had a different prompt text, so the set was not frozen"

@@ -16,11 +16,10 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
 from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import figure
-from recjudge_tui.reports.reliability.ensemble_costs import EnsembleCostOptions, ensemble_costs_table
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
-from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.calibration import error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
@@ -150,22 +149,22 @@ def test_gates_and_costs_use_kappa_and_refuse_what_needs_an_order(tones: Project
     assert gate.rows[0]["note"] == NO_ORDER
     change = gate_table(tones.db, tones.id, GateOptions("one", against="two", truth="ann"))
     assert [row["figure"] for row in change.rows] == ["kappa", "failure_rate"]
-    costs = ensemble_costs_table(tones.db, tones.id, EnsembleCostOptions("ann", raters=("one", "two")))
+    opened = Opened.numbered(tones.db, tones.id)
+    costs = table_of(opened, "cost", truth="ann", raters=("one", "two"))
     alone = next(row for row in costs.rows if row["jury"] == "one")
     assert (alone["stat"], alone["value"]) == ("kappa", pytest.approx(kappa))
-    for options in (EnsembleCostOptions("ann", rule="mean"), EnsembleCostOptions("ann", stat="qwk")):
-        refused = ensemble_costs_table(tones.db, tones.id, options)
+    for option in ({"rule": "mean"}, {"stat": "qwk"}):
+        refused = table_of(opened, "cost", truth="ann", **option)
         assert not refused.rows
         assert "order" in _said(refused)
 
 
 def test_estimates_are_shares(tones: Project) -> None:
-    rows = human_estimates_table(tones.db, tones.id, EstimateOptions("one", "ann", "explanation")).rows
-    assert {row["measure"] for row in rows} == {"share"}
+    asked = {"rater": "one", "truth": "ann", "protocol": "explanation"}
+    opened = Opened.numbered(tones.db, tones.id)
+    assert {row["measure"] for row in table_of(opened, "estimate", **asked).rows} == {"share"}
     with pytest.raises(UsageError, match="“mean” does not fit"):
-        human_estimates_table(
-            tones.db, tones.id, EstimateOptions("one", "ann", "explanation", measure="mean")
-        )
+        table_of(opened, "estimate", **asked, measure="mean")
 
 
 def test_means_of_raters_are_refused(tones: Project) -> None:

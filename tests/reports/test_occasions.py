@@ -14,14 +14,11 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.project import Project
 from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.biases import biases_table
+from recjudge_tui.reports.cases import read_case
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.projects.data_export import export
-from recjudge_tui.reports.projects.overview import cases_table
-from recjudge_tui.reports.verdicts.case_page import case_heading
-from recjudge_tui.reports.verdicts.listing import verdicts_table
+from recjudge_tui.reports.exports import export
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.store.cases.cases import case_row
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.opening import connect
@@ -163,7 +160,7 @@ def test_labels_go_out_and_come_back_to_the_same_cases(db: Database, tmp_path: P
     header = ("rater", "user_id", "system_a", "system_b", "value", "context")
     load(db, "labels", [header, *(("ana", "u0", "a", "b", "AB"[n % 2], f"v{n}") for n in range(3))])
     path = tmp_path / "labels.csv"
-    assert export(db, project, "labels", "csv", path).rows == 3
+    assert export(Project.numbered(db, project), "labels", "csv", path).rows == 3
     before = cases_with_labels(db)
     assert [context for context, _ in before] == ["v0", "v1", "v2"]
     undo_import(db, db.value("SELECT max(id) FROM imports"))
@@ -184,12 +181,20 @@ def test_cases_and_verdicts_name_their_occasion(db: Database) -> None:
     ]
     load(db, "lists", lists)
     assert work(db.path, planned(db, RULES, "pointwise", systems=("a",))).state == "done"
-    rows = cases_table(db, project).rows
+    opened = Project.numbered(db, project)
+    rows = table_of(opened, "cases list").rows
     assert [row["context"] for row in rows] == ["v0", "v1", "v2", "v7"]
     # in the order in which they were judged
-    assert sorted(str(row["context"]) for row in verdicts_table(db, project).rows) == ["v0", "v1", "v2", "v7"]
-    last = case_row(db, int(str(rows[-1]["case_id"])))
-    assert case_heading(last) == f"Case {last['id']} · project films · user u0 · list of a · v7, 2024-05-02\n"
+    assert sorted(str(row["context"]) for row in table_of(opened, "verdicts list").rows) == [
+        "v0",
+        "v1",
+        "v2",
+        "v7",
+    ]
+    last = int(str(rows[-1]["case_id"]))
+    assert (
+        read_case(db, last).heading == f"Case {last} · project films · user u0 · list of a · v7, 2024-05-02"
+    )
     exported = tuple(exported_rows(db, filtered_ids(db, project)))
     assert sorted(row[-2:] for row in exported) == [
         ("v0", ""), ("v1", ""), ("v2", ""), ("v7", "2024-05-02T00:00:00+00:00"),

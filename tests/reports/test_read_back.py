@@ -16,7 +16,8 @@ from recjudge_tui.reports.compare.tables import summary_table
 from recjudge_tui.reports.documents.passport import passport_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
-from recjudge_tui.reports.projects.experiments import prediction_log_table
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.reliability.position import position_table
@@ -85,7 +86,7 @@ def _outside(row: Row, low: str, high: str, point: float) -> bool:
 
 
 def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(project: Project) -> None:
-    log = prediction_log_table(project.db, project.id)
+    log = table_of(Opened.numbered(project.db, project.id), "outcome show", judges=True)
     matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise"))
     separable = {
         row["rater"]

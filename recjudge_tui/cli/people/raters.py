@@ -6,37 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import report_commands
 from recjudge_tui.cli.options import db_option, narrate, project_option
-from recjudge_tui.cli.report_command import open_project, project_report
+from recjudge_tui.cli.report_command import open_project
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.stats.combining.consensus import Rule
     from recjudge_tui.stats.text import Tokens
-    from recjudge_tui.store.database import Database
 
 
-@click.group()
+@click.group(commands=report_commands("rater"))
 def rater() -> None:
     """List, rename, combine or delete raters."""
-
-
-@rater.command("list")
-@project_option
-@project_report
-def list_(database: Database, project_id: int) -> Table:
-    """List the raters of a project and what they judged.
-
-    \b
-    Example:
-      recjudge rater list -p movies
-    """
-    from recjudge_tui.reports.projects.overview import raters_table
-
-    return raters_table(database, project_id)
 
 
 @rater.command()

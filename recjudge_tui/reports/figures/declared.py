@@ -410,15 +410,16 @@ def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
 
 
 def _trend(about: About) -> Drawn:
-    from recjudge_tui.reports.trend import FLAGS, WIN_RATE, trend_of
+    from recjudge_tui.reports.declare import on_cases
+    from recjudge_tui.reports.trend import FLAGS, WIN_RATE
     from recjudge_tui.store.occasions import has_dated_cases
 
     rater, topic = about.choose("rater", about.raters), about.topic
     usual = "day" if has_dated_cases(about.project.db, about.project.id) else "import"
     over = cast(Over, about.choose("over", OVER, usual))
     about.need("rater")
-    table = trend_of(
-        about.project, replace(about.cases, systems=()), over=over, protocol=topic.protocol, rater=rater,
+    table = on_cases(
+        about.project, "trend", replace(about.cases, systems=()), over=over, protocol=topic.protocol, rater=rater,
         aspect=topic.aspect, metrics=("none",), of=about.cases.systems,
     )  # fmt: skip
     rows = tuple(

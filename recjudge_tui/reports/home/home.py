@@ -129,7 +129,7 @@ def _data(db: Database, project_id: int, _: Home) -> DataCounts:
 def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
     """The queue with which the list of verdicts opens: that of the newest run, or of all runs if it is empty."""
     from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter
-    from recjudge_tui.reports.verdicts.listing import listed_verdicts
+    from recjudge_tui.reports.verdict_list import listed_verdicts
 
     assert home.totals is not None
     for run in dict.fromkeys((home.totals.run, None)):

@@ -10,6 +10,7 @@ from recjudge_tui.domain.roles import FIRST_HAND
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.costs import spent_a_case
 from recjudge_tui.reports.papers.published import (
     AS_PRINTED,
     DOES_NOT_FOLLOW,
@@ -40,7 +41,6 @@ from recjudge_tui.reports.papers.zhang_evaluators import (
     text_metrics,
     truth_of,
 )
-from recjudge_tui.reports.projects.cost import spent_a_case
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import imported_layouts
 from recjudge_tui.store.verdicts.ratings import Rater, Ratings, load_ratings

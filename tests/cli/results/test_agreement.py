@@ -1,4 +1,4 @@
-"""`recjudge agreement`, `rater combine` and `cost` as a script calls them."""
+"""`recjudge agreement`, and `rater combine` as a script calls them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.declared import report_command
 from recjudge_tui.cli.people.raters import rater
-from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.declare import REPORTS
 from tests.support.verdicts import give, judge_lists, list_case, new_project, text_case
@@ -95,16 +94,3 @@ def test_an_ensemble_is_made_and_compared(db: str) -> None:
     assert "consensus “two” created: 12 verdicts by rule mean from anna, ben" in made.stderr
     found = table(agreement, db, "--truth", "user", "--raters", "two", "--stat", "pearson")
     assert [(row["rater_a"], row["n"]) for row in found["rows"]] == [("two", 12)]
-
-
-def test_cost(db: str) -> None:
-    (row,) = table(cost, db, "--human-price", "0.111")["rows"]
-    assert (row["rater"], row["cases"], row["cost_per_case"]) == ("rules", 3, None)
-    with pytest.raises(UsageError):
-        run(cost, db, "--human-price", "-1")
-
-
-@pytest.mark.parametrize("command", [cost, rater.commands["combine"]], ids=lambda c: str(c.name))
-def test_help_has_an_example(command: click.Command) -> None:
-    result = CliRunner().invoke(command, ["--help"])
-    assert "Example:" in result.stdout

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.project import Project
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.topics import Topic
-from recjudge_tui.reports.projects.data_export import export
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
@@ -143,7 +143,7 @@ def test_figures_have_the_same_rows_marks_and_words(
     drawn_of: list[tuple[list[Row], list[str]]] = []
     for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
         with connect(path) as db:
-            data = figure(Opened.numbered(db, 1), name, CHOSEN.get(name))
+            data = figure(Project.numbered(db, 1), name, CHOSEN.get(name))
             marks = [*_leaves(data.marks), data.title, data.caption]
         back = dict(zip(names, SYSTEMS, strict=True))
         turned = "two systems" in request.node.name and names == OTHERWISE
@@ -186,7 +186,7 @@ def test_exports_hold_the_same(projects: tuple[Path, Path], tmp_path: Path, what
     for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
         file = tmp_path / f"{names[0]}.jsonl"
         with connect(path) as db:
-            export(db, 1, what, "jsonl", file)
+            export(Project.numbered(db, 1), what, "jsonl", file)
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         held.append(
             sorted(

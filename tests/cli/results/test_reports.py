@@ -13,19 +13,17 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
+from recjudge_tui.cli.results.agreement import agreement
+from recjudge_tui.cli.results.biases import biases
+from recjudge_tui.cli.results.leaderboard import leaderboard
 
 from recjudge_tui.cli.data.export import export
 from recjudge_tui.cli.people.raters import rater
-from recjudge_tui.cli.results.agreement import agreement
-from recjudge_tui.cli.results.biases import biases
-from recjudge_tui.cli.results.cost import cost
-from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
 COMMANDS: tuple[click.Command, ...] = (
     agreement,
-    cost,
     biases,
     leaderboard,
     rater,

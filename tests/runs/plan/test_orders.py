@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
-from recjudge_tui.reports.verdicts.export import write_verdicts
+from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.first_list import judged_by_position
@@ -93,7 +93,7 @@ def test_without_a_baseline_each_system_comes_first_in_half_of_the_cases(db: Dat
 def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
     """(user, the system shown first) as the export of verdicts says."""
     out = io.StringIO()
-    write_verdicts(db, project, "", "csv", out)
+    write_verdicts(Project.numbered(db, project), "", "csv", out)
     return {(row["user_id"], row["shown_first"]) for row in csv.DictReader(io.StringIO(out.getvalue()))}
 
 
