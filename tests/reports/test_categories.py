@@ -17,8 +17,7 @@ from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
 from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.figures.loading import figure_data
-from recjudge_tui.reports.figures.options import FigureOptions
+from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.project import Project as Opened
@@ -119,9 +118,9 @@ def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
     ]
     assert [row["figure"] for row in rows] == [f"share of {tone}" for tone in TONES]
     assert sum(float(str(row["value"])) for row in rows) == pytest.approx(1)
-    figure = figure_data(tones.db, tones.id, "trend", FigureOptions(rater="ann"))
-    assert {row["figure"] for row in figure.rows} == {"share of warm"}
-    assert "The other categories are in the table" in figure.caption
+    drawn = figure(Opened(tones.db, tones.id, "films"), "trend", {"rater": "ann"})
+    assert {row["figure"] for row in drawn.rows} == {"share of warm"}
+    assert "The other categories are in the table" in drawn.caption
 
 
 def test_calibration_works(tones: Project) -> None:
