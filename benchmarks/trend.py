@@ -32,7 +32,7 @@ def measure(quick: bool = False) -> list[Row]:
         generate(path, days, users)
         with connect(path) as db:
             whole, used = _median(lambda: trend_table(db, 1, TrendOptions()), rounds)
-            bare, _ = _median(lambda: trend_table(db, 1, TrendOptions(resamples=0)), rounds)
+            bare, _ = _median(lambda: trend_table(db, 1, TrendOptions()), rounds)
     statistic, statistic_used = _median(_intervals(days, users), rounds)
     return [
         {

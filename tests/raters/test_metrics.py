@@ -17,8 +17,7 @@ from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.raters.metrics import NAMES, Metric, make_metric_raters, read_metric
 from recjudge_tui.stats.retrieval import LIST_METRICS
-from recjudge_tui.stats.text import TEXT_METRICS, Score, TextMetric, text_metric
-from recjudge_tui.stats.text import Tokens
+from recjudge_tui.stats.text import TEXT_METRICS, Score, TextMetric, Tokens, text_metric
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -32,7 +31,7 @@ from tests.support.waiting import HANG_S
 
 DOCUMENTED = (
     "bleu-1", "bleu-4", "rouge-1", "rouge-l",
-    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "map_min", "mrr", "hit_rate", "urd", "ild",
+    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "err", "precision", "recall", "rprec", "map", "map_min", "mrr", "hit_rate", "urd", "ild",
     "novelty", "popularity", "title_ild", "near_duplicates", "category_coverage",
 )  # fmt: skip
 EXPLANATIONS = (
@@ -218,7 +217,7 @@ def test_every_metric_has_a_reason_where_it_is_undefined(db: Database) -> None:
     load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u1", "a", "i1", 1)])
     made = dict(zip(LIST_METRICS, make(db, *LIST_METRICS), strict=True))
     defined = [name for name, lines in made.items() if len(lines) == 1]
-    assert defined == ["popularity", "near_duplicates"]
+    assert defined == ["near_duplicates"]
     assert all(line.startswith("left out: 1 × list: ") for lines in made.values() for line in lines[1:])
 
 

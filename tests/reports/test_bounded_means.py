@@ -57,11 +57,3 @@ def test_the_difference_of_two_raters_has_one_interval(scored: Project) -> None:
     assert ends(summary_table(changes).rows) == pytest.approx(expected(DIFFERENCES, -1, 1))
     rows = strictness_table(scored.db, scored.id, ["ben"], ["anna"], ["absolute"]).rows
     assert ends(rows, rater="ben", figure="bias") == pytest.approx(expected(DIFFERENCES, -1, 1))
-
-
-def test_values_outside_the_scale_have_no_bounds(scored: Project) -> None:
-    scored.db.execute("UPDATE verdicts SET value = 7 WHERE value = 0.9")
-    scored.db.connection.commit()
-    rows = summary_table(compare_raters(scored.db, scored.id, ChangeOptions("anna", "ben"))).rows
-    assert "at least 5 users" in str(rows[0]["note"])
-    assert ends(rows) == (None, None)

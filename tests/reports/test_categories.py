@@ -102,15 +102,11 @@ def test_changes_between_two_categories_are_tested_over_users(
     tmp_path: Path, words: tuple[str, ...], items: int, test: str | None, note: str
 ) -> None:
     project = _project(tmp_path / "a.db", worded(words, ordered=False), items)
-    (row,) = summary_table(
-        compare_raters(project.db, project.id, ChangeOptions("ann", "ben"))
-    ).rows
+    (row,) = summary_table(compare_raters(project.db, project.id, ChangeOptions("ann", "ben"))).rows
     assert (row["test"], row["note"]) == (test, note)
     turned = _project(tmp_path / "b.db", worded(words[::-1], ordered=False), items)
     turned.db.execute("UPDATE verdicts SET value = ? - value", (len(words) - 1,))
-    (same,) = summary_table(
-        compare_raters(turned.db, turned.id, ChangeOptions("ann", "ben"))
-    ).rows
+    (same,) = summary_table(compare_raters(turned.db, turned.id, ChangeOptions("ann", "ben"))).rows
     assert {**same, "statistic": None} == {**row, "statistic": None}
 
 

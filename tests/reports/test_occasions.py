@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -124,24 +123,6 @@ def test_contexts_that_no_list_was_served_in_are_counted(db: Database) -> None:
     table = metrics_table(db, project, 2, metrics=["mrr"])
     wanted = "1 user and 1 context of other users with held-out events have no list and are not counted"
     assert f"a: {wanted}" in table.notes
-
-
-def test_users_are_resampled_with_all_their_occasions(db: Database) -> None:
-    """Users who differ, whose occasions do not: the interval is as wide as that of one list each."""
-    project = visits(db, users=6, contexts=1)
-    db.execute("DELETE FROM events WHERE type = 'heldout_click' AND user_id IN ('u0', 'u1')")
-    load(db, "events", [("user_id", "item_id", "type", "context"),
-                        *((u, "i9", "heldout_click", "v0") for u in ("u0", "u1"))])  # fmt: skip
-    (one, _) = metrics_table(db, project, 2, metrics=["hit_rate"]).rows
-    rows = db.rows(
-        "SELECT user_id, system, item_id, rank FROM slates s JOIN slate_items i ON i.slate_id = s.id"
-    )
-    load(db, "lists", [("user_id", "system", "item_id", "rank", "context", "served_at"),
-                       *((*row, "v0", f"2024-07-0{day}") for row in rows for day in (1, 2, 3))])  # fmt: skip
-    (many, _) = metrics_table(db, project, 2, metrics=["hit_rate"]).rows
-    assert (one["n"], many["n"]) == (6, 24)
-    assert many["value"] == pytest.approx(one["value"])
-    assert [many[name] for name in ("ci_low", "ci_high")] == pytest.approx([one["ci_low"], one["ci_high"]])
 
 
 def test_every_occasion_counts_on_the_leaderboard(db: Database) -> None:

@@ -14,8 +14,7 @@ from recjudge_tui.raters.consensus import make_consensus
 from recjudge_tui.raters.ensemble import make_ensemble
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.stats.agreement import qwk
-from recjudge_tui.stats.agreement import pearson
+from recjudge_tui.stats.agreement import pearson, qwk
 from tests.support.verdicts import (
     Project,
     give,
@@ -66,8 +65,7 @@ def test_documented_keys_and_default_statistics(project: Project) -> None:
     row = only(table, stat="qwk")
     assert row["value"] == qwk(ANNA, BEN, (0, 1, 2))
     assert row["n"] == 8
-    assert figure(row, "ci_low") < figure(row, "value") < figure(row, "ci_high")
-    assert only(table, stat="percent")["value"] == 5 / 8
+    assert (row["ci_low"], only(table, stat="percent")["value"]) == (None, 5 / 8)
 
 
 def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
@@ -179,8 +177,10 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     assert row["ceiling_n"] == 24
     assert "People: " not in str(row["note"])
     kappa = only(agreement_table(project.db, project.id, options), stat="qwk")
-    assert (kappa["ci_low"] is None, kappa["ceiling_low"]) == (False, None)
-    assert "People: no interval: it needs at least 20 users" in str(kappa["note"])
+    assert kappa["ceiling_low"] is None
+    assert "no interval: fewer than 10 users have a value other than the most common one" in str(
+        kappa["note"]
+    )
 
 
 def test_people_named_by_the_user_are_the_only_ones_beside_a_person(project: Project) -> None:
@@ -264,7 +264,7 @@ def test_low_agreement_without_skew_is_not_explained_away(project: Project) -> N
     give(project, "ben", dict(zip(cases, [0.0, 1.0, 2.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0], strict=True)))
     row = only(agreement_table(project.db, project.id), stat="qwk")
     assert figure(row, "value") < 0.2
-    assert row["note"] == "only 9 cases: too few to conclude from"
+    assert row["note"].endswith("only 9 cases: too few to conclude from")
 
 
 def test_levels_of_explanations(project: Project) -> None:
@@ -391,7 +391,7 @@ def test_every_statistic_at_once(project: Project) -> None:
     cases = two_people(project)
     table = agreement_table(project.db, project.id, AgreementOptions(stats=("all",)))
     assert [row["stat"] for row in table.rows] == [
-        "percent", "kappa", "kappa_linear", "qwk", "alpha_nominal", "alpha_ordinal", "alpha_interval", "ac2",
+        "percent", "kappa", "kappa_linear", "qwk", "alpha_nominal", "alpha_ordinal", "alpha_interval", "ac1", "ac2",
         "pearson", "spearman", "kendall", "bias",
     ]  # fmt: skip
     for row in table.rows:

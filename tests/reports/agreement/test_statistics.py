@@ -12,9 +12,9 @@ from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import render
-from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic
 from recjudge_tui.stats.agreement import FUNCTIONS, Cells
 from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic
 from tests.support.verdicts import give, list_case, new_project
 
 

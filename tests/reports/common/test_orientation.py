@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from recjudge_tui.reports.common.orientation import both_sides, labels_seen, orientation_notes, side_of_names
-from recjudge_tui.stats.agreement import qwk
-from recjudge_tui.stats.agreement import agreement_estimates
+from recjudge_tui.stats.agreement import agreement_estimates, qwk
 from recjudge_tui.stats.registry import STATISTICS
 
 LABELS = [-1.0, 0.0, 1.0]

@@ -74,9 +74,7 @@ def tables(project: Project, truth: str) -> dict[str, Table]:
         "agreement": agreement_table(db, identity, compared),
         "confusion": confusion_table(db, identity, compared),
         "by label": by_label_table(db, identity, compared),
-        "together": together_table(
-            db, identity, AgreementOptions(*TOPIC, raters=("good", truth))
-        ),
+        "together": together_table(db, identity, AgreementOptions(*TOPIC, raters=("good", truth))),
         "ensembles": ensembles_table(db, identity, several),
         "costs": ensemble_costs_table(
             db, identity, EnsembleCostOptions(truth, "mean", ("good", "poor"), *TOPIC)
@@ -85,9 +83,7 @@ def tables(project: Project, truth: str) -> dict[str, Table]:
         "gate": gate_table(
             db,
             identity,
-            GateOptions(
-                "good", (Bound("qwk", 0.1, least=True),), truth=truth, protocol="pairwise"
-            ),
+            GateOptions("good", (Bound("qwk", 0.1, least=True),), truth=truth, protocol="pairwise"),
         ),
     }
 

@@ -105,31 +105,6 @@ def decide(db: Database, run: int, values: list[float | None]) -> None:
             db.execute("UPDATE verdicts SET value = ?, state = ? WHERE id = ?", (value, state, row[0]))
 
 
-def test_a_preference_for_popular_and_longer_lists_is_counted_against_peoples(db: Database) -> None:
-    popular(db)
-    run = planned(db, protocol="pairwise")
-    work(db.path, run)
-    # cool is A, warm is B: it chose the popular, longer list four times, the other once, and failed once
-    decide(db, run, [-1.0, -1.0, -1.0, -1.0, 1.0, None])
-    table = passport(db, "rules")
-    for figure in ("prefers popular items", "prefers longer lists"):
-        own = the(table, "Preferences", figure)
-        # one list is two standard deviations from the other
-        assert (own["value"], own["n"]) == (pytest.approx((4 - 1) / 5 / 2), 5)
-        note = str(the(table, "Preferences", f"{figure}, beyond people")["note"])
-        assert note.startswith("not measured: no people judged these; recjudge import")
-    header = ("rater", "user_id", "system_a", "system_b", "aspect", "value")
-    people = [(who, f"u{n}", "cool", "warm", "overall", what) for who, said in (
-        ("ann", "ABAB"), ("ben", "AB")) for n, what in enumerate(said)]  # fmt: skip
-    load(db, "labels", [header, *people])
-    beyond = the(passport(db, "rules"), "Preferences", "prefers popular items, beyond people")
-    # popular is B: people -1, 1, -1, 1 on users 0 to 3, the judge 1 on each
-    assert (beyond["value"], beyond["n"]) == (pytest.approx((2 + 0 + 2 + 0) / 4 / 2), 4)
-    assert beyond["against"] == "ann, ben"
-    assert beyond["ci_low"] is None
-    assert "users" in str(beyond["note"])
-
-
 def test_lists_rated_alone_are_compared_within_their_user(db: Database) -> None:
     popular(db)
     run = planned(db, protocol="pointwise")

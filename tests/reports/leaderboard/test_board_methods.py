@@ -124,17 +124,6 @@ def test_systems_that_never_met_are_named(project: Project, method: str) -> None
     assert not any("never met" in note for note in board(project, method).notes)
 
 
-@pytest.mark.parametrize("method", ["q", "winrate", "bt"])
-def test_neighbours_that_are_separable_and_that_are_not(project: Project, method: str) -> None:
-    battles(project, {("x", "y"): (26, 4, 20), ("x", "z"): (40, 4, 6), ("y", "z"): (38, 6, 6)})
-    notes = " ".join(board(project, method).notes)
-    assert "x and y are not separable with 50 users" in notes
-    assert "if the observed shares are the true ones, about " in notes
-    assert "y and z" not in notes
-    assert "Connor" in notes
-    assert "power 80%" in notes
-
-
 def test_all_separable(project: Project) -> None:
     battles(project, {("x", "y"): (80, 4, 20)})
     notes = board(project).notes
@@ -194,16 +183,6 @@ def test_a_rater_who_only_failed(project: Project) -> None:
             (0, 1, None, None)
         ] * 2
         assert all(row["note"] for row in rows)
-
-
-def test_without_resamples_there_are_figures_and_no_intervals(project: Project) -> None:
-    battles(project, {("x", "y"): (9, 2, 3), ("y", "z"): (9, 2, 3)})
-    for method in ("q", "winrate", "bt"):
-        table = board(project, method)
-        assert all(row["ci_low"] is None for row in table.rows)
-        assert all(
-            "no interval was requested" in str(row["note"]) for row in table.rows if row["score"] is not None
-        )
 
 
 def test_one_user_has_no_interval(project: Project) -> None:

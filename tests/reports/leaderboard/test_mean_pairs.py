@@ -6,15 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from recjudge_tui.domain.records import Event, RankedItem, Slate
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.leaderboard.mean_pairs import SystemMeans, compared, unshown_pairs
 from recjudge_tui.reports.leaderboard.metrics import metric_pairs_table, metrics_table
 from recjudge_tui.store.imports.loading import add_events, add_slate
 from tests.support.verdicts import Project, give, import_target, new_project, text_case
@@ -33,25 +30,6 @@ def with_hits(path: Path, hits: Mapping[str, Sequence[bool | None]]) -> Project:
                     items = (RankedItem(item_id="good" if hit else "bad"),)
                     add_slate(target, Slate(user_id=f"u{n}", system=system, items=items))
     return project
-
-
-def test_metrics_say_which_neighbours_differ(project_db: Path) -> None:
-    hits = {"als": [True] * 9 + [False], "pop": [False] * 9 + [True], "txt": [False] * 10}
-    project = with_hits(project_db, hits)
-    notes = metrics_table(project.db, project.id, 1, metrics=["hit_rate"]).notes
-    # als won 9 users and lost 1, or won all 9 that differ; three pairs are tested
-    p = 2 * binomtest(9, 10).pvalue
-    assert notes[0] == (
-        f"hit_rate: als above pop (p = {p:.2g}; one more user at the other end of the scale would undo it);"
-        " pop and txt are not separable (p = 1)"
-    )
-    assert "correction for 3 pairs of systems and metrics" in notes[1]
-    table = metric_pairs_table(project.db, project.id, 1, metrics=["hit_rate"])
-    claims = {(row["system"], row["opponent"]): row["separable"] for row in table.rows}
-    assert claims == {("als", "pop"): True, ("als", "txt"): True, ("pop", "txt"): False}
-    (row,) = [row for row in table.rows if row["opponent"] == "pop"]
-    assert row["difference"] == pytest.approx(0.8)
-    assert (row["users"], row["users_apart"], row["p"]) == (10, 10, pytest.approx(p / 2))
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])
@@ -95,26 +73,6 @@ def test_the_lower_of_two_may_be_above_among_the_users_of_both(project_db: Path)
     assert note == "ndcg: b above a (p = 0.0078)"
 
 
-def test_what_a_home_says_of_neighbours_by_their_means() -> None:
-    """In the order of the means: not separable, one more user would undo it, the other way among users with both."""
-    users = np.arange(12)
-    value = np.zeros((12, 4))
-    value[:, 0] = 1.0
-    value[9:, 1] = np.nan
-    value[:9, 1] = 0.1
-    value[:2, 2] = 0.1
-    means = [0.5, 0.6, 0.1, 0.05]
-    (pairs,) = compared([SystemMeans("anna", ("a", "b", "c", "d"), value, users, means, (0.0, 1.0))], 1)[:1]
-    assert list(unshown_pairs(pairs)) == [
-        ("b", "a", "a is higher among users with both"),
-        ("c", "d", ""),
-    ]
-    (few,) = compared(
-        [SystemMeans("anna", ("a", "c"), value[:7, [0, 2]], users[:7], [1.0, 0.1], (0.0, 1.0))], 1
-    )
-    assert list(unshown_pairs(few)) == [("a", "c", "one more user would undo their order")]
-
-
 def scored(path: Path, scores: Mapping[str, Sequence[float]], aspects: Sequence[str]) -> Project:
     project = new_project(path)
     cases = {
@@ -125,27 +83,6 @@ def scored(path: Path, scores: Mapping[str, Sequence[float]], aspects: Sequence[
     for aspect in aspects:
         give(project, "anna", cases, protocol_name="explanation", aspect=aspect)
     return project
-
-
-def test_the_four_aspects_of_explanations_are_counted_together(project_db: Path) -> None:
-    aspects = ("accuracy", "persuasiveness", "satisfaction", "transparency")
-    project = scored(
-        project_db, {"knn": [5, 4, 5, 4, 5, 4, 5, 4, 5], "pop": [1, 2, 1, 2, 1, 2, 1, 2, 3]}, aspects
-    )
-    notes = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation")).notes
-    claims = [note for note in notes if "above" in note]
-    p = f"p = {4 * 2 / 2**9:.2g}; one more user at the other end of the scale would undo it"
-    assert claims[:4] == [f"anna, {aspect}: knn above pop ({p})" for aspect in aspects]
-    assert "4 pairs of systems and aspects" in claims[4]
-    pairs = arena_table(project.db, project.id, LeaderboardOptions("explanation"), "pairs")
-    assert [(row["aspect"], row["p_holm"]) for row in pairs.rows] == [
-        (aspect, 4 * 2 / 2**9) for aspect in aspects
-    ]
-    assert (
-        arena_table(project.db, project.id, LeaderboardOptions("explanation"))
-        .notes[0]
-        .startswith("score")
-    )
 
 
 def test_three_users_who_agree_are_no_claim(project_db: Path) -> None:

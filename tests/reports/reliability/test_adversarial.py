@@ -16,9 +16,8 @@ from recjudge_tui.reports.common.table import FORMATS, Row, Table, render
 from recjudge_tui.reports.reliability.ablation import ablation_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.hypotheses import share_difference
+from recjudge_tui.stats.hypotheses import share_difference, sign_test
 from recjudge_tui.stats.intervals import clopper_pearson
-from recjudge_tui.stats.hypotheses import sign_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
@@ -89,7 +88,9 @@ def test_people_stand_beside_on_the_same_pairs(db: Database) -> None:
     assert counts(table, lists="published", rater="anna") == {"correct": 4, "wrong": 1, "tie": 1}
     (row,) = rows_of(table, lists="published", rater="anna", outcome="correct")
     bound = clopper_pearson(4, 6)
-    assert (row["share"], row["ci_low"], row["ci_high"]) == (bound.value, bound.ci_low, bound.ci_high)
+    assert (row["share"], row["ci_low"], row["ci_high"]) == pytest.approx(
+        (bound.value, bound.ci_low, bound.ci_high)
+    )
     assert (row["own_first"], row["own_first_n"]) == (None, None)
     assert not rows_of(table, lists="unseen", rater="anna")
     # judges before people

@@ -15,7 +15,7 @@ from recjudge_tui.reports.reliability.calibration import (
     reliability_table,
     stated_confidences,
 )
-from recjudge_tui.stats.confidence import calibration
+from recjudge_tui.stats import calibration
 from tests.support.verdicts import (
     Project,
     give,
@@ -60,9 +60,7 @@ def test_errors_before_and_after(project_db: Path) -> None:
     assert [row["stat"] for row in table.rows] == ["ece", "overconfidence", "brier", "accuracy"] * 2
     (found,) = stated_confidences(project.db, project.id, OPTIONS)
     right = (found.value == found.truth)[found.usable]
-    expected = calibration.calibration_error(
-        found.confidence[found.usable], right, found.user[found.usable]
-    )
+    expected = calibration.calibration_error(found.confidence[found.usable], right, found.user[found.usable])
     (row,) = rows(table, stage="as given", stat="ece")
     assert (row["value"], row["ci_low"], row["n"]) == (expected.value, expected.ci_low, 80)
     (after,) = rows(table, stage="calibrated", stat="ece")

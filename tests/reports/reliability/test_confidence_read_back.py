@@ -78,9 +78,7 @@ def _temperature(sure: Values, right: Values) -> float:
 @pytest.mark.parametrize("draw", range(len(SIZES)))
 def test_calibration_says_what_the_confidences_show(project: Project, draw: int) -> None:
     said, sure, truth = _GIVEN[draw]
-    options = CalibrationOptions(
-        f"llm{draw}", f"anna{draw}", "pointwise", method="temperature"
-    )
+    options = CalibrationOptions(f"llm{draw}", f"anna{draw}", "pointwise", method="temperature")
     questions = stated_confidences(project.db, project.id, options)
     table = error_table(questions, options)
     labelled = ~np.isnan(truth)

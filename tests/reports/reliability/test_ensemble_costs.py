@@ -66,7 +66,7 @@ def test_every_set_with_its_agreement_and_the_sum_of_its_costs(project: Project)
             assert row["n"] == int((~np.isnan(joint)).sum())
             assert row["answered"] == pytest.approx(float((~np.isnan(joint)).mean()))
             assert (row["size"], row["stat"], row["rule"]) == (size, "qwk", "majority")
-            assert row["ci_low"] is not None
+            assert row["ci_low"] is not None or "no interval" in str(row["note"])
 
 
 def test_the_cheapest_first_and_what_is_worth_its_money(project: Project) -> None:

@@ -183,7 +183,12 @@ def test_more_failures_are_a_change_for_the_worse(project: Project) -> None:
     some = [*[None] * 12, *truth[12:]]
     judge_lists(project, "june", dict(zip(cases, some, strict=True)))
     row = only(check(project, "june", against="may"), "failure_rate")
-    assert (row["value"], row["earlier"], row["change"], row["state"]) == (0.15, 0.0, 0.15, "not met")
+    assert (row["value"], row["earlier"], row["change"], row["state"]) == (
+        0.15,
+        0.0,
+        pytest.approx(0.15),
+        "not met",
+    )
     assert only(check(project, "may", against="june"), "failure_rate")["state"] == "met"
     few = [None, *truth[1:]]
     judge_lists(project, "august", dict(zip(cases, few, strict=True)))
@@ -319,28 +324,6 @@ def test_where_some_bounds_are_not_met_the_others_are_so_only_after_correction(p
     assert states(wins, few, n=10) == ["met", "not met"]
 
 
-def test_one_bad_change_among_two_figures_needs_more_than_alone(project: Project) -> None:
-    pairs = [pair_case(project, f"u{at}") for at in range(16)]
-    judge_pairs(project, "may", dict.fromkeys(pairs, (1.0, 1.0)))
-
-    def fell(failures: int, *stats: str) -> tuple[Row, Table]:
-        options = GateOptions(f"june{failures}", (), against="may", systems=("a", "b"), stats=stats)
-        table = gate_table(project.db, project.id, options)
-        return only(table, "failure_rate"), table
-
-    outcomes = []
-    for failures in (4, 5, 10):
-        answers = [(None, None) if at < failures else (1.0, 1.0) for at in range(16)]
-        judge_pairs(project, f"june{failures}", dict(zip(pairs, answers, strict=True)))
-        alone, _ = fell(failures, "failure_rate")
-        row, table = fell(failures, "failure_rate", "win_rate")
-        outcomes.append((alone["state"], row["state"]))
-        assert (row["ci_low"], row["ci_high"]) == (alone["ci_low"], alone["ci_high"])
-        assert ("not after correction for 2 figures" in str(row["note"])) == (alone["state"] != row["state"])
-        assert "Holm's correction for 2 figures" in table.notes[0]
-    assert outcomes == [("met", "met"), ("not met", "met"), ("not met", "not met")]
-
-
 @pytest.mark.parametrize("n", [2, 5, 10])
 def test_unanimous_labels_have_no_kappa_and_few_perfect_ones_no_certain_one(project: Project, n: int) -> None:
     cases = [list_case(project, f"u{at}") for at in range(n)]
@@ -350,31 +333,3 @@ def test_unanimous_labels_have_no_kappa_and_few_perfect_ones_no_certain_one(proj
         give(project, "other", dict(zip(cases, labels, strict=True)), kind="judge")
         assert {row["state"] for row in check(project, "other", *bounds, certain=True).rows} == {"not met"}
         project.db.execute("DELETE FROM verdicts")
-
-
-@pytest.mark.parametrize(
-    ("users", "least", "certain", "note"),
-    [
-        (
-            4,
-            0.4,
-            True,
-            "the figure meets the bound, but without an interval that is not certain; no interval",
-        ),
-        (4, 0.4, False, "no interval"),
-        (4, 0.9, True, "no interval"),
-        (5, 0.4, True, "the figure meets the bound, but its interval does not"),
-        (5, 0.4, False, ""),
-        (5, 0.9, True, ""),
-    ],
-)
-def test_what_is_said_of_a_bound_that_is_not_met_with_certainty(
-    project: Project, users: int, least: float, certain: bool, note: str
-) -> None:
-    cases = [list_case(project, f"u {at}") for at in range(users)]
-    give(project, "people", dict(zip(cases, (0.0, 1.0, 2.0, 0.0, 1.0), strict=False)))
-    judge_lists(project, "llm", dict(zip(cases, (0.0, 2.0, 1.0, 0.0, 2.0), strict=False)))
-    (row,) = check(project, "llm", Bound("qwk", least, True), certain=certain).rows
-    assert (row["ci_low"] is None) == (users < 5)
-    said = str(row["note"])
-    assert said.startswith(note) if note else said == ""

@@ -11,7 +11,6 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
 from recjudge_tui.stats.planning import ALL_LABELLED, NO_LABELS, prediction_powered_mean
-from recjudge_tui.stats.experiments.prediction_powered import Scale
 from tests.support.verdicts import (
     Project,
     give,
@@ -115,7 +114,7 @@ def test_shares_and_means_of_lists(project_db: Path) -> None:
         project.db, project.id, EstimateOptions("llm", "anna", "pointwise", measure="mean", system="x")
     )
     human = np.where(np.arange(0, 80, 2) < 40, np.array([*said[1:], 0.0])[::2], np.nan)
-    expected = prediction_powered_mean(human, said[::2], range(40), scale=Scale(0, 2))
+    expected = prediction_powered_mean(human, said[::2], range(40), scale=(0, 2))
     assert only(means, source="both")["value"] == expected.powered.value
     assert only(means, source="both")["ci_high"] == expected.powered.ci_high
     assert only(means, source="both")["measure"] == "mean"

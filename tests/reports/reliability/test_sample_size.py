@@ -34,18 +34,6 @@ def judged_pairs(project: Project) -> None:
     judge_pairs(project, "llm", dict(zip(cases, ANSWERS, strict=True)))
 
 
-def test_assumptions_alone() -> None:
-    table = assumed_table(PlanOptions(differences=(0.1, 0.05), ties=0.2, consistency=0.8))
-    assert [row["needed"] for row in table.rows] == [
-        units_needed(win_rate_discordance(w, 0.2, 0.8)) for w in (0.6, 0.55)
-    ]
-    row = assumed_table(PlanOptions(differences=(0.1,), cases_per_user=5, icc=0.1)).rows[0]
-    assert (row["needed"], row["users_needed"], row["calls_needed"]) == (440, 88, 880)
-    assert row["design_effect"] == pytest.approx(440 / 210)
-    shares = assumed_table(PlanOptions("pointwise", (0.1,), share=0.3, correlation=0.2)).rows[0]
-    assert shares["needed"] == units_needed(share_discordance(0.4, 0.3, 0.2))
-
-
 def test_assumptions_that_cannot_hold() -> None:
     for options in (
         PlanOptions(ties=0.9),
@@ -78,26 +66,6 @@ def test_ties_and_consistency_are_measured(project: Project) -> None:
     assert 0.1 < row["power_at_hand"] < 0.8
     assert row["detectable"] > 0.1
     assert "few users (24)" in str(row["note"])
-
-
-def test_stated_values_replace_measured_ones(project: Project) -> None:
-    judged_pairs(project)
-    options = PlanOptions(differences=(0.1,), ties=0.0, consistency=1.0)
-    (row,) = project_plan(project.db, project.id, options).rows
-    assert row["needed"] == 210
-
-
-def test_cases_of_one_user_count_for_less(project: Project) -> None:
-    cases = {
-        pair_case(project, f"u{at // 4}", "a", f"b{at % 4}"): 1.0 if at // 4 % 2 else -1.0 for at in range(40)
-    }
-    give(project, "anna", cases, protocol_name="pairwise")
-    several = {pair_case(project, f"v{at}", "a", "b"): 1.0 for at in range(6)}
-    give(project, "anna", several, protocol_name="pairwise")
-    rows = project_plan(project.db, project.id, PlanOptions(systems=("a", "b"))).rows
-    assert {row["opponent"] for row in rows} == {"b"}
-    options = PlanOptions(differences=(0.1,), systems=("a", "b"), cases_per_user=5, icc=0.1, ties=0.0)
-    assert project_plan(project.db, project.id, options).rows[0]["needed"] == 440
 
 
 def test_a_difference_that_is_impossible_with_so_many_ties(project: Project) -> None:
