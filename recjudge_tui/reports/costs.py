@@ -66,7 +66,7 @@ _UNKNOWN = dict.fromkeys(("cost_usd", "cost_per_case", "ci_low", "ci_high", "hum
 
 
 def cost(project: Project, choose: Options) -> Table:
-    """The cost of a judged case, or with a truth that of every set of judges. Raises UsageError for options that do not fit."""
+    """The cost of a judged case, or with a truth that of every set of judges. Raises UsageError for options without one."""
     if choose.truth:
         return _sets(project, choose)
     if given := [name for name in ("rule", "aspect", "stat") if choose[name]]:
@@ -205,8 +205,8 @@ _ABOUT = (
 
 
 def _sets(project: Project, choose: Options) -> Table:
-    """One row per question and set of 1 to K judges, the cheapest first: agreement of their joint verdict with the truth, and
-    dollars per case.
+    """One row per question and set of judges, the cheapest first: agreement of their joint verdict with the truth, and dollars
+    per case.
 
     Rules: `majority` (more than half; a split vote is no answer), `mean`, `dawid-skene` (learnt without the truth from
     all cases that all judges answered; for three or more judges). `human_price` is the cost of a person in the set.

@@ -1,4 +1,4 @@
-"""What a database holds, each kind of thing as one table: projects, imports, cases, raters, prompts, runs and their settings,
+"""What a database holds, a table for each kind of thing: projects, imports, cases, raters, prompts, runs and their settings,
 failures, batches, saved filters and the actions of readers.
 """
 
@@ -235,8 +235,8 @@ def prompts(db: Database) -> Table:
 
 _RUNS = _columns(
     "id|Run", "name|(Name)", "project|Project", "rater|Rater", "protocol|Protocol", "judge|(Judge)", "prompt|Prompt",
-    "state|State", "calls|Calls|int", "done|Done|int", "failed|Failed|int", "cached|(Cached)|int", "tokens_in|(Tokens in)|int",
-    "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd", "unknown_usd|(Not known)|usd", "seconds|Time|seconds",
+    "state|State", "calls|Calls|int", "done|Done|int", "failed|Failed|int", "cached|(Cached)|int",
+    "tokens_in|(Tokens in)|int", "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd", "unknown_usd|(Not known)|usd", "seconds|Time|seconds",
 )  # fmt: skip
 _SETTINGS = _columns(
     "id|Run", "rater|Rater", "protocol|Protocol", "judge|Judge", "model|Model", "digest|Digest", "prompt|Prompt",

@@ -95,7 +95,7 @@ _METHODS = (
     ),
     definition(
         f"z and p: two proportions, pooled, two-sided; with fewer than {FEWEST_EXPECTED} expected clicks or non-clicks, or"
-        f" {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; all assume independent impressions"
+        f" {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; impressions must be independent"
     ),
 )
 _PREDICTIONS = (
@@ -111,7 +111,7 @@ _EVEN = "even"
 
 @dataclass(frozen=True)
 class _Prediction:
-    """One rater's verdict on the two systems of an experiment. `p`: sign flips over users, None if no user prefers either."""
+    """One rater's verdict on two systems. `p`: sign flips over users, None if no user prefers either."""
 
     question: Question
     of_pairs: bool
@@ -169,8 +169,8 @@ def outcomes(project: Project, choose: Options) -> Table:
 
 
 def prediction_log(project: Project, choose: Options) -> Table:
-    """One row per experiment and rater that judged both systems, in the order in which the experiments were added, with the hit
-    rate so far. Hit rates have Clopper and Pearson's interval. Raises NotFoundError for an unknown experiment."""
+    """One row per experiment and rater that judged both systems, in the order in which the experiments were added, with the
+    hit rate so far. Hit rates have Clopper and Pearson's interval. Raises NotFoundError for an unknown experiment."""
     wanted = {outcome.name for outcome in _wanted(project, choose.name)}
     chosen = _base(project, choose.aspect)
     tallies: dict[tuple[str, str], list[bool]] = {}

@@ -1,7 +1,7 @@
 """How many cases an evaluation needs, from assumptions or from a project's verdicts so far, and what these could have shown.
 
-One formula for all (`stats.planning`): the normal one of the test that is used, of the mean of the users' means against 0, whose
-variance holds the design effect of users with several cases.
+One formula for all (`stats.planning`): the normal one of the test that is used, of the mean of the users' means against 0,
+whose variance holds the design effect of users with several cases.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ _HINDSIGHT = definition(
 
 @dataclass(frozen=True)
 class _Situation:
-    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users. At hand are `n` cases
-    of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
+    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users. At hand are `n`
+    cases of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
 
     of_pairs: bool
     ties: float = 0.0
@@ -134,7 +134,7 @@ def plan(project: Project | None, choose: Options) -> Table:
     """Cases needed, under assumptions alone or, in a project, for each rater and two systems as measured from its verdicts,
     with what the available cases could have shown; stated options replace measured values.
 
-    Raises UsageError for assumptions that contradict each other or the protocol, NotFoundError for an unknown rater or system.
+    Raises UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system.
     """
     choose = choose.but(differences=_check(choose))
     of_pairs = compares_lists(choose.protocol)
