@@ -1,5 +1,5 @@
-"""Writes the content of a project to files: verdicts, calls, flags, cases, labels, images, lists, qrels; the last two also as
-files of retrieval tools.
+"""Writes the content of a project to files: verdicts, calls, flags, cases, labels, images, lists, qrels; the last
+two also as files of retrieval tools.
 
 A TREC run has `query Q0 document rank score name`, qrels `query 0 document relevance`; trec_eval orders a run by score
 alone. ranx reads `{query: {document: score}}`.

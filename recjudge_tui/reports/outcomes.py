@@ -13,7 +13,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, scores
@@ -165,7 +165,7 @@ def outcomes(project: Project, choose: Options) -> Table:
         "winner",
         "note",
     )
-    return _with_brief(table, names)
+    return replace(table, brief=with_columns([table], names)[0])
 
 
 def prediction_log(project: Project, choose: Options) -> Table:
@@ -191,15 +191,13 @@ def prediction_log(project: Project, choose: Options) -> Table:
         asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
         notes = [*about_base(asked), *rater_notes(asked), *_PREDICTIONS]
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=_hit_rates(rows))
-    return _with_brief(
-        table, ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note")
+    return replace(
+        table,
+        brief=with_columns(
+            [table],
+            ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note"),
+        )[0],
     )
-
-
-def _with_brief(table: Table, names: Sequence[str]) -> Table:
-    columns = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
-    rows = tuple({name: row[name] for name in names if name in row} for row in table.rows)
-    return replace(table, brief=Table(table.title, columns, rows))
 
 
 def _base(project: Project, aspect: str) -> Base | None:

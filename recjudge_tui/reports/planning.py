@@ -17,7 +17,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
@@ -346,23 +346,15 @@ def _phi(a: FloatArray, b: FloatArray) -> float:
 # ---- what people read first ------------------------------------------------------------------------------------------
 
 
+_BRIEF = (
+    "rater", "system", "opponent", "difference", "needed", "users_needed", "n", "users", "detectable", "power_at_hand",
+    "note",
+)  # fmt: skip
+
+
 def _with_brief(table: Table) -> Table:
-    names = (
-        "rater",
-        "system",
-        "opponent",
-        "difference",
-        "needed",
-        "users_needed",
-        "n",
-        "users",
-        "detectable",
-        "power_at_hand",
-        "note",
-    )
-    kept = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
-    rows = tuple({c.name: row[c.name] for c in kept if c.name in row} for row in table.rows)
-    return replace(table, brief=Table(table.title, kept, rows))
+    names = [column.name for column in table.columns]
+    return replace(table, brief=with_columns([table], [name for name in _BRIEF if name in names])[0])
 
 
 def _answer(rows: Sequence[Row], choose: Options) -> str:

@@ -74,8 +74,17 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
         return Block(
             "Needs a reader",
             (
-                line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Destination("cases"))),
-                *wrapped_text([Cell("   ")], Cell("every flip and split has a decision", DIM), [], width),
+                line(Cell(" "), Cell(f"{look.done} the queue is empty", GOOD, Destination("cases"))),
+                *(
+                    wrapped_text(
+                        [Cell("   ")],
+                        Cell(f"{quantity(home.totals.flagged, 'flagged verdict')}", DIM),
+                        [],
+                        width,
+                    )
+                    if home.totals.flagged
+                    else []
+                ),
             ),
         )
     where = "of all runs" if queue.run is None else f"of run {queue.run}"
