@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -45,8 +46,7 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.stats.hypotheses import holm, sign_test
-from recjudge_tui.stats.retrieval import truth_key
-from recjudge_tui.stats.retrieval import ndcg
+from recjudge_tui.stats.retrieval import list_values
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -160,20 +160,21 @@ def _run(db: Database, settings: RunSettings) -> None:
 def _ndcg(db: Database) -> dict[tuple[str, str], float]:
     """nDCG@10 of each user's list by (user, system), where it is defined. Another edition of an item is no hit."""
     project = project_id(db, PROJECT)
-    truths = load_evaluation_data(db, project).truths
+    data = load_evaluation_data(db, project)
     systems = [
         name
         for (name,) in db.execute(
             "SELECT DISTINCT system FROM v_current_slates WHERE project_id = ?", (project,)
         )
     ]
-    return {
-        (ranked.user_id, system): value
-        for system in systems
-        for ranked in lists_of(db, project, system)
-        if (key := truth_key(truths, ranked.user_id, ranked.context, ranked.served_at)) is not None
-        and (value := ndcg(ranked.items, dict.fromkeys(truths[key].relevant, 1.0), TOP)) is not None
-    }
+    found: dict[tuple[str, str], float] = {}
+    for system in systems:
+        lists = list(lists_of(db, project, system))
+        values = list_values(lists, data, TOP, ("ndcg",))["ndcg"].tolist()
+        found |= {
+            (one.user_id, system): value for one, value in zip(lists, values, strict=True) if value == value
+        }
+    return found
 
 
 def _sign(first: float | None, second: float | None) -> int | None:

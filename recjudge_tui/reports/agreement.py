@@ -129,10 +129,9 @@ def _hyphens(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _met(project: Project, choose: Options, raters: tuple[str, ...] | None = None) -> Met:
+def _met(project: Project, choose: Options) -> Met:
     """The raters that meet. Raises UsageError for a value of a missing truth that lies off a scale."""
-    selection = choose.selection() if raters is None else choose.selection(raters=raters)
-    met = meet(project, selection, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
+    met = meet(project, choose.selection(), choose.truth, fills=(choose.missing_truth, choose.missing_judge))
     for meeting, labels in label_sets(met).items() if choose.missing_truth is not None else ():
         facts = protocol_facts(meeting.protocol)
         ends = (labels[0], labels[-1]) if labels else None if facts.labels else facts.ends
@@ -184,34 +183,23 @@ def pairs_table(project: Project, choose: Options) -> Table:
             if not system:
                 seen[where_of(meeting)] = outer.complete.seen
             for level in choose.levels:
-                found = (
-                    _of_systems(outer.complete, choose.stats)
-                    if level == SYSTEM
-                    else _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
-                )
-                for row in found:
-                    rows.append(
-                        {**_who(meeting), **({"system": system} if by_system else {}), "level": level, **row}
-                    )
-    between = (
-        {}
-        if choose.stats
-        else {k: v for m in met.meetings for k, v in between_labels(m, met, labels[m]).items()}
-    )
-    notes = [
-        *_sanity_notes(met),
-        *lacking_notes(lacks),
-        *_about(met),
-        *(
-            Note(
-                f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
-                " agreement and kappas compare labels"
-            )
-            for rater, value in sorted(between.items())
-        ),
-        *orientation_notes(seen),
-        *_definitions(rows),
+                found = _of_systems(outer.complete, choose.stats)
+                if level != SYSTEM:
+                    found = _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
+                about = _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
+                rows += [about | row for row in found]
+    between: dict[str, float] = {}
+    for meeting in met.meetings if not choose.stats else ():
+        between |= between_labels(meeting, met, labels[meeting])
+    fractions = [
+        Note(
+            f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
+            " agreement and kappas compare labels"
+        )
+        for rater, value in sorted(between.items())
     ]
+    notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met), *fractions]
+    notes += [*orientation_notes(seen), *_definitions(rows)]
     if rows and "pair" in choose.levels and not met.ratings.cases.has_item.any():
         notes.append(Note("no case is about a single item, so the level pair equals the level user"))
     if not rows:
@@ -528,8 +516,8 @@ def _size(rows: Sequence[Row], protocol: str, level: str) -> str:
 
 
 def _brief(rows: Sequence[Row], met: Met) -> Table:
-    """One row a rater, one column an aspect, or of one aspect a column for each statistic; then what people reach. What would
-    be too wide has one row a rater and aspect."""
+    """One row a rater, one column an aspect, or of one aspect a column for each statistic; then what people reach. What
+    would be too wide has one row a rater and aspect."""
     told = _against_people(rows, met)
     aspects = list(dict.fromkeys(str(row["aspect"]) for row in told))
     by_stat = len(aspects) == 1
@@ -691,21 +679,25 @@ def confusion_table(project: Project, choose: Options) -> Table:
 
 def _commonest_error(rows: Sequence[Row]) -> str:
     """How often the first two raters gave the same label, and how they differ most."""
-    mine = [row for row in rows if (_pair(row)) == _pair(rows[0])]
-    total = sum(int(str(row["count"])) for row in mine)
-    if not total:
+    mine = sorted(
+        (row for row in rows if _pair(row) == _pair(rows[0])), key=lambda row: -int(str(row["count"]))
+    )
+    if not mine:
         return ""
-    same = sum(int(str(row["count"])) for row in mine if row["value_a"] == row["value_b"])
-    worst = max(
-        (r for r in mine if r["value_a"] != r["value_b"]), key=lambda r: int(str(r["count"])), default=None
+    total, same = (
+        sum(int(str(row["count"])) for row in some) for some in (mine, [r for r in mine if _same(r)])
     )
     text = f"{mine[0]['rater_a']} and {mine[0]['rater_b']} give the same label in {same:,} of {total:,} cases"
-    if worst is not None and worst["count"]:
+    worst = next((row for row in mine if row["count"] and not _same(row)), None)
+    if worst is not None:
         text += (
-            f"; most often they differ as {worst['label_a']} against {worst['label_b']}"
-            f" ({int(str(worst['count'])):,})"
+            f"; most often they differ as {worst['label_a']} against {worst['label_b']} ({worst['count']:,})"
         )
     return f"{text}."
+
+
+def _same(row: Row) -> bool:
+    return row["value_a"] == row["value_b"]
 
 
 def _pair(row: Row) -> tuple[object, ...]:
@@ -883,7 +875,7 @@ def ensembles_table(project: Project, choose: Options) -> Table:
     """One row per aspect, level, statistic and size: the figures of the means of all subsets of that many raters with the
     truth. Raises UsageError without a truth, for a metric, another statistic, a set too small, or too much work."""
     members = _members(project, choose)
-    met = _met(project, choose, members)
+    met = _met(project, choose.but(raters=members))
     alike: dict[tuple[str, Question, str], list[Meeting]] = {}
     for meeting in met.meetings:
         alike.setdefault((meeting.protocol, meeting.b, meeting.aspect), []).append(meeting)

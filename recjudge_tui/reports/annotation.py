@@ -7,9 +7,10 @@ from statistics import median
 from typing import NamedTuple
 
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
@@ -29,9 +30,8 @@ _COLUMNS = (
     Column("n", "n", "int"),
     Column("note", "Note"),
 )
-_ABOUT = (
-    "agreement: with the other annotators on the n cases that both finished, over all aspects, interval over users",
-    "“recjudge agreement --raters A,B” shows each pair and aspect",
+_ABOUT = definition(
+    "agreement: with the other annotators on the n cases that both finished, over all aspects, interval over users"
 )
 
 
@@ -52,7 +52,7 @@ def annotation_table(db: Database, project_id: int) -> Table:
         project_assignments(db, project_id), key=lambda assignment: (assignment.protocol, assignment.rater)
     ):
         rows.append(_row(db, project_id, assignment))
-    notes = _ABOUT if rows else ("no annotators yet: “recjudge annotate plan” assigns cases",)
+    notes = (_ABOUT,) if rows else (Note("no annotators yet", step=Step("label")),)
     return Table("Annotation", _COLUMNS, tuple(rows), notes)
 
 

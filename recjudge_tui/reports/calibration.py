@@ -1,6 +1,5 @@
-"""How far a judge's stated confidence can be believed, before and after calibration by labels, and how strict each rater is.
-Sections of a passport and a figure; everything is computed from the verdicts, nothing is stored.
-"""
+"""How far a judge's stated confidence can be believed, before and after calibration by labels, and how strict each rater is:
+sections of a passport and a figure, computed from the verdicts."""
 
 from __future__ import annotations
 
@@ -18,9 +17,10 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
+from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
 from recjudge_tui.stats import calibration
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
@@ -201,17 +201,14 @@ def _notes(question: Stated) -> Iterator[Note]:
     labelled = ~np.isnan(question.truth)
     if not question.usable.any():
         yield Note(
-            "no labelled verdict with a confidence: the judge's server must return probabilities, or the judge be asked"
-            " several times"
+            "no labelled verdict with a confidence: it comes from a server's probabilities, or from repeats"
         )
     flipped = int((question.flipped & labelled).sum())
     untold = int((np.isnan(question.confidence) & labelled).sum()) - flipped
     left_out = [*question.notes]
     if flipped:
-        left_out.append(
-            f"{quantity(flipped, 'labelled verdict')} left out because their two orders disagreed and neither answer was"
-            " a tie"
-        )
+        why = "left out because their two orders disagreed and neither answer was a tie"
+        left_out.append(f"{quantity(flipped, 'labelled verdict')} {why}")
     if untold and question.usable.any():
         left_out.append(f"{quantity(untold, 'labelled verdict')} without a confidence left out")
     if question.off_scale:
@@ -260,9 +257,8 @@ def strictness_table(
         seen[f"{protocol}, {aspect}"] = how = known.seen
         bounds = value_bounds(db, project_id, alike[0], met.stored)
         names = label_names(db, project_id, protocol, aspect, met.stored.reshape(-1))
-        no_bias = (
-            NO_ORDER if (protocol, aspect) in categories(db, project_id) else NO_SIDE if how.mirrored else ""
-        )
+        unordered = (protocol, aspect) in categories(db, project_id)
+        no_bias = NO_ORDER if unordered else NO_SIDE if how.mirrored else ""
         where = {"protocol": protocol, "aspect": aspect}
         values, users = known.matrix, known.user
         for place, question in enumerate(alike):
@@ -275,26 +271,14 @@ def strictness_table(
             answers = np.abs(values[place][given]) if how.mirrored else values[place][given]
             for value, name in (_sided(names or {}) if how.mirrored else names or {}).items():
                 share = share_estimate(answers == value, users[given])
-                count = {
-                    "figure": "share",
-                    "against": "",
-                    "label": name,
-                    "count": int((answers == value).sum()),
-                }
-                rows.append(head | count | estimate_cells(share))
+                count: Row = {"figure": "share", "label": name, "count": int((answers == value).sum())}
+                rows.append(head | {"against": ""} | count | estimate_cells(share))
         left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
-    sides = [definition(f"{where}: {how.words()}") for where, how in seen.items() if how.words()]
-    notes = [*left_out, *sides, definition(_ABOUT_BIAS)]
+    notes = [*orientation_notes(seen), *left_out, definition(_ABOUT_BIAS)]
     if any(compares_lists(str(row["protocol"])) for row in rows):
-        notes.append(
-            definition("bias on pairs: above 0, the rater favours A more than the other annotators do")
-        )
-    return Table(
-        "Strictness",
-        _STRICTNESS,
-        tuple(rows),
-        tuple(notes) if rows else ("none of these raters has judged anything",),
-    )
+        notes.append(definition("bias on pairs: above 0, the rater favours A more than the others do"))
+    nobody = ("none of these raters has judged anything",)
+    return Table("Strictness", _STRICTNESS, tuple(rows), tuple(notes) if rows else nobody)
 
 
 def _sided(names: Mapping[float, str]) -> dict[float, str]:
@@ -305,11 +289,8 @@ def _sided(names: Mapping[float, str]) -> dict[float, str]:
 def _bias(
     own: FloatArray, others: FloatArray, users: IntArray, bounds: Bounds | None, no_bias: str
 ) -> Estimate:
-    there = ~np.isnan(others)
-    counted = there.sum(axis=0)
-    gap = own - np.where(
-        counted > 0, np.where(there, others, 0.0).sum(axis=0) / np.maximum(counted, 1), np.nan
-    )
+    counted = (~np.isnan(others)).sum(axis=0)
+    gap = own - ratio(np.nansum(others, axis=0), counted.astype(np.float64))
     known = ~np.isnan(gap)
     if no_bias:
         return undefined(no_bias, int(known.sum()))

@@ -407,8 +407,8 @@ _DECLARED = (
             ),
             *OCCASIONS,
         ),
-        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for two"
-        " labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
+        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for"
+        " two labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
         " mean changes are flipped. The 95 % interval of the mean difference is over users.",
         examples=(
             "compare -p movies rules-v1 rules-v2",
@@ -467,7 +467,8 @@ _DECLARED = (
                 " annotators, --truth their consensus on lists and on pairs (A,B). Default: those in the data.", False,
                 flag="--benchmark",
             ),
-            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER, *OCCASIONS,
+            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER,
+            *OCCASIONS,
         ),
         about="Missing and failed verdicts are left out and counted. “people” is the human ceiling: the same statistic"
         " between people. Intervals are over users.",
@@ -533,8 +534,9 @@ _DECLARED = (
         ),
         about="Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured. A bound on an"
         " undefined figure is not met. With --against, a figure got worse if the interval of its change excludes zero in the"
-        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same users"
-        " out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then and now.",
+        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same"
+        " users out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then"
+        " and now.",
         examples=(
             "gate -p movies --rater qwen --truth people --at-least qwk=0.6 --at-most failure_rate=0.02",
             "gate -p movies --rater qwen-june --against qwen-may --truth people",

@@ -39,8 +39,8 @@ from recjudge_tui.shapes import (
 from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.hypotheses import holm_claims
-from recjudge_tui.stats.intervals import ALL_EQUAL, share_estimate
+from recjudge_tui.stats.hypotheses import holm_claims, sign_test
+from recjudge_tui.stats.intervals import ALL_EQUAL, AT_END, share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.data.catalogue import check_systems
@@ -148,9 +148,9 @@ class Gate:
 def gate(project: Project, choose: Options) -> Table:
     """One row per check and question: `state` is met, not met, or unknown.
 
-    A bound is met by the figure, with `certain` by its whole interval; an undefined figure does not meet it. A change without
-    an interval is unknown. Raises UsageError for options that do not fit, NotFoundError for an unknown rater or run, or one
-    without such verdicts.
+    A bound is met by the figure, with `certain` by its whole interval; an undefined figure does not meet it. A change that
+    has no interval is unknown. Raises UsageError for options that do not fit, NotFoundError for an unknown rater or run, or
+    for one without such verdicts.
     """
     bounds = [_bound(text, least=True) for text in choose.at_least]
     bounds += [_bound(text, least=False) for text in choose.at_most]
@@ -256,7 +256,8 @@ def _corrected(
     """The rows; a claim that does not hold after Holm's correction gets the other state and the reason."""
 
     def shown(level: float) -> list[bool | None]:
-        return [None if row["ci_low"] is None else row["state"] == claim for row in make(made, level)]
+        rows = make(made, level)
+        return [None if r["ci_low"] is None and r["state"] != claim else r["state"] == claim for r in rows]
 
     why = f"its interval alone says “{claim}”, but not after correction for {quantity(len(rows), 'figure')}"
     holds = holm_claims(shown, made.choose.level)
@@ -323,10 +324,12 @@ def _change_rows(made: Gate, level: float) -> Iterator[Row]:
         for asked in made.asked(name):
             found, match = _change(made, name, *asked, level), made.compared.get(asked[0])
             change, low, high = found.change, found.change.ci_low, found.change.ci_high
-            # where leaving out any user changes nothing, a change of 0 has no interval
-            state = MET if change.value == 0 and ALL_EQUAL in change.note else UNKNOWN
-            if low is not None and high is not None:
-                state = NOT_MET if (low > 0 if rising else high < 0) else MET
+            worse = None if low is None or high is None else low > 0 if rising else high < 0
+            if worse is None and match is not None and any(why in change.note for why in (AT_END, ALL_EQUAL)):
+                # whoever is left out, the change is the same: all users point in one direction, or in none
+                certain = (sign_test(match.verdicts.users, 0) or 1) < 1 - level
+                worse = certain and (change.value or 0) * (1 if rising else -1) > 0
+            state = UNKNOWN if worse is None else NOT_MET if worse else MET
             paired: Row = {"paired": ""}
             if match is not None:
                 of = match.verdicts
@@ -361,7 +364,8 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
     sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
     later, earlier = (RatedCases(*side) for side in sides)
     found = agreement_change(later, earlier, seen.labels(labels), name, mirrored=seen.mirrored, level=level)
-    return replace(found, change=replace(found.change, note=join_notes(found.change.note, seen.words())))
+    change = replace(found.change, note=join_notes(found.change.note, seen.words()))
+    return Change(found.later, found.earlier, change)
 
 
 # ---- what is said beside ---------------------------------------------------------------------------------------------

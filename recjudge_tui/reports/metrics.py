@@ -41,8 +41,8 @@ from recjudge_tui.stats.retrieval import (
     EvaluationData,
     Gain,
     RankedList,
+    coverage,
     list_values,
-    offline,
 )
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import check_judgeable, systems
@@ -176,7 +176,7 @@ def measure(
         raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
-    data = db.kept((measure, project.id, rule), lambda: load_evaluation_data(db, project.id, *rule))
+    data = load_evaluation_data(db, project.id, *rule)
 
     def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
         items: dict[str, str] = {}
@@ -275,7 +275,7 @@ def _explained(metric: str, estimate: Estimate, system: SystemLists) -> Estimate
 
 
 def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
-    covered = offline.coverage(system.shown, measured.data.categories, k)
+    covered = coverage(system.shown, measured.data.categories, k)
     if not system.users or covered is None:
         return undefined("no items were imported, so the catalogue is unknown" if system.users else "no list")
     note = "no interval: coverage always falls when users are left out"
@@ -422,7 +422,7 @@ class JudgedLists:
         if metric == COVERAGE:
             catalogue = load_evaluation_data(self._project.db, self._project.id).categories
             shown = {of.system: of.shown for of in self.lists(rows, (), k)}
-            return {name: offline.coverage(lists, catalogue, k) for name, lists in shown.items()}
+            return {name: coverage(lists, catalogue, k) for name, lists in shown.items()}
         return {of.system: of.mean(metric) for of in self.lists(rows, (metric,), k)}
 
     def not_judged(self, rows: IntArray) -> int:

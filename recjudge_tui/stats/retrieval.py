@@ -146,7 +146,7 @@ class EvaluationData:
     """The data that metrics use besides the list itself.
 
     `truths` as `truths_of` makes them, `categories` by item (every item of the catalogue), `counts` of training events by
-    item, `titles` of items. `gain`: that of ndcg, 1 for a relevant item, the held-out value, or 2^value - 1.
+    item, `titles` of items. `gain` is that of ndcg.
     """
 
     truths: Mapping[TruthKey, GroundTruth]
@@ -391,8 +391,8 @@ def _discount(width: int) -> FloatArray:
 
 
 def _ndcg(lists: _Lists) -> FloatArray:
-    """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k, with a gain of 1 for each relevant item
-    (Järvelin and Kekäläinen 2002); with the gain of the data, where it is another."""
+    """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k, with a gain of 1 for each relevant item,
+    or of the data's `gain` (Järvelin and Kekäläinen 2002)."""
     if lists.data.gain != "relevant":
         return (_ndcg_exp if lists.data.gain == "exp" else _linear_ndcg)(lists)
     discount = _discount(lists.width)
@@ -514,7 +514,7 @@ def _novelty(lists: _Lists) -> FloatArray:
     be infinitely novel and are left out (after Zhou et al. 2010)."""
     counts = _picked(lists.arrays.counts, lists.items, 0.0)
     known = counts > 0
-    return lists.mean(np.log2(lists.data.events / np.where(known, counts, 1.0)), known & lists.within)
+    return lists.mean(np.log2(max(1, lists.data.events) / np.where(known, counts, 1.0)), known & lists.within)
 
 
 def _popularity(lists: _Lists) -> FloatArray:
@@ -593,10 +593,8 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "ndcg": ListMetric(_NO_TRUTH, SHARE, _ndcg),
     "ndcg_exp": ListMetric(_NO_GAIN, SHARE, _ndcg_exp),
     "ndcg_explicit": ListMetric("no held-out value above 0", SHARE, _ndcg_explicit),
-    "err": ListMetric(_NO_GAIN, SHARE, _err),
     "precision": ListMetric(_NO_TRUTH, SHARE, _precision),
     "recall": ListMetric(_NO_TRUTH, SHARE, lambda lists: lists.hits.sum(axis=1) / lists.wanted),
-    "rprec": ListMetric(_NO_TRUTH, SHARE, _rprec),
     "map": ListMetric(_NO_TRUTH, SHARE, _average_precision),
     # divided by min(k, relevant items), so that a perfect list has 1 (Kaggle's MAP@k, Recommenders' `map_at_k`)
     "map_min": ListMetric(
@@ -606,6 +604,8 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     ),
     "mrr": ListMetric(_NO_TRUTH, SHARE, _reciprocal_rank),
     "hit_rate": ListMetric(_NO_TRUTH, SHARE, lambda lists: lists.hits.any(axis=1) + 0 * lists.wanted),
+    "err": ListMetric(_NO_GAIN, SHARE, _err),
+    "rprec": ListMetric(_NO_TRUTH, SHARE, _rprec),
     "urd": ListMetric(_NO_CATEGORY, None, _urd),
     "ild": ListMetric("fewer than two items with categories", SHARE, _ild),
     "novelty": ListMetric("no item has a training event", None, _novelty),
@@ -615,9 +615,7 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "category_coverage": ListMetric(_NO_CATEGORY, SHARE, _category_coverage),
 }
 """Metric -> its definition. Coverage is a metric of all lists together: `coverage`."""
-ON_REQUEST = ("err", "rprec", "title_ild", "near_duplicates", "category_coverage")
-"""Metrics that are measured only when named."""
-REDUNDANCY = ON_REQUEST[2:]
-"""Of these, how much the items of a list repeat each other."""
+REDUNDANCY = ("title_ild", "near_duplicates", "category_coverage")
+"""The metrics that compare titles pair by pair, or count categories: they are measured only when named."""
 NO_CUTOFF = ("auc", "rprec")
-"""Metrics of the whole list, whatever k."""
+"""The metrics that use the whole list, whatever k is."""

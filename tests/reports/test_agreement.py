@@ -173,15 +173,6 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     assert "no interval" in str(kappa["note"])
 
 
-def test_people_named_by_the_user_are_the_only_ones_beside_a_person(project: Project) -> None:
-    cases = two_people(project)
-    give(project, "random", dict(zip(cases, (0.0, 2.0) * 4, strict=True)))
-    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
-    options = {"raters": ("llm", "anna", "ben"), "stats": ("qwk",)}
-    row = only(agreement(project, **options), rater_a="llm", rater_b="anna")
-    assert row["ceiling"] == qwk(ANNA, BEN, (0, 1, 2))
-
-
 def test_a_perfect_share_has_an_interval_all_the_same(project: Project) -> None:
     cases = two_people(project)
     judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
@@ -228,16 +219,6 @@ def test_scales_are_never_compared(project: Project) -> None:
     assert "no two of these raters answered" in table.notes[-1]
 
 
-def test_undefined_is_null_with_the_reason(project: Project) -> None:
-    cases = [list_case(project, f"u{i}") for i in range(3)]
-    for rater in ("anna", "ben"):
-        give(project, rater, dict.fromkeys(cases, 2.0))
-    table = agreement(project, stats=("qwk", "pearson"))
-    for row in table.rows:
-        assert row["value"] is None
-        assert row["note"]
-
-
 def test_levels_of_explanations(project: Project) -> None:
     scores = {"u1": ((1, 2, 3), (1, 2, 4)), "u2": ((5, 4, 3), (3, 4, 5)), "u3": ((2, 2, 2), (1, 2, 3))}
     for user, (truth, judge) in scores.items():
@@ -267,23 +248,6 @@ def test_the_level_of_pairs_needs_items(project: Project) -> None:
     assert "no case is about a single item, so the level pair equals the level user" in table.notes
 
 
-def test_values_that_are_no_labels_have_no_kappa(project: Project) -> None:
-    cases = [text_case(project, f"u{i}", "i", "x") for i in range(3)]
-    for rater, values in (("anna", (1.0, 3.0, 5.0)), ("mean", (1.5, 3.0, 4.5))):
-        give(
-            project,
-            rater,
-            dict(zip(cases, values, strict=True)),
-            protocol_name="explanation",
-            aspect="accuracy",
-        )
-    table = agreement(project, stats=("qwk", "pearson"))
-    assert only(table, stat="qwk")["note"] == (
-        "values between the labels, such as 1.5: use a correlation; only 3 cases: too few to conclude from"
-    )
-    assert only(table, stat="pearson")["value"] == pytest.approx(1.0)
-
-
 def test_by_system(project: Project) -> None:
     for number in range(6):
         case = list_case(project, f"u{number}", "x" if number < 4 else "y")
@@ -291,15 +255,6 @@ def test_by_system(project: Project) -> None:
         give(project, "ben", {case: 2.0 if number % 2 else 1.0})
     table = agreement(project, stats=("percent",), by="system")
     assert [(row["system"], row["n"], row["value"]) for row in table.rows] == [("x", 4, 0.5), ("y", 2, 0.5)]
-
-
-def test_a_consensus_is_a_reference(project: Project) -> None:
-    cases = two_people(project)
-    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
-    judge_lists(project, "llm", dict(zip(cases, ANNA, strict=True)))
-    table = agreement(project, truth="gold")
-    assert {row["rater_a"] for row in table.rows} == {"llm", "anna", "ben"}
-    assert {row["rater_b"] for row in table.rows} == {"gold"}
 
 
 def test_invalid_options(project: Project) -> None:
@@ -461,15 +416,6 @@ def test_a_metric_of_pairs_answers_with_their_labels(project: Project) -> None:
     asked = agreement(project, stats=("percent", "concurrence"))
     assert only(asked, stat="percent")["value"] == 3 / 4
     assert only(asked, stat="concurrence")["value"] == 2 / 3
-
-
-def test_an_ensemble_of_metrics_is_a_metric(project: Project) -> None:
-    cases = scored(project)
-    give(project, "bleu", dict.fromkeys(cases[:8], 0.5), protocol_name="explanation", kind="metric")
-    combine(project.db, project.id, "both", "mean", ["rouge_l", "bleu"], quorum=1)
-    options = {"raters": ("both",), "truth": "user", "stats": ("pearson",)}
-    table = agreement(project, **options)
-    assert [row["aspect"] for row in table.rows] == ["accuracy", "satisfaction"]
 
 
 def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> None:

@@ -213,11 +213,6 @@ def test_a_case_counts_where_all_have_a_value(scored: Project) -> None:
     assert {row["n"] for row in filled.rows} == {24}
 
 
-def test_made_raters_are_members_only_when_named(scored: Project) -> None:
-    named = {"truth": "user", "aspect": "accuracy", "raters": ("mean", "one")}
-    assert agreement(scored, ensembles=True, **named).rows[-1]["best"] == "one + mean"
-
-
 def test_bounds_and_invalid_options(scored: Project) -> None:
     wrong: tuple[dict[str, object], ...] = (
         {},
@@ -281,24 +276,6 @@ def test_correlations_by_default_with_the_reason(means: Project) -> None:
         "llm gives values between the labels (such as 2.2): correlations" in note for note in table.notes
     )
     assert not any("(0)" in note for note in (*table.notes, *(str(row["note"]) for row in table.rows)))
-
-
-def test_people_beside_it_keep_their_kappa(means: Project) -> None:
-    table = agreement(means)
-    stats: dict[object, set[object]] = {}
-    for row in table.rows:
-        stats.setdefault(frozenset((row["rater_a"], row["rater_b"])), set()).add(row["stat"])
-    assert stats[frozenset(("anna", "ben"))] == {"qwk", "percent"}
-    assert stats[frozenset(("anna", "llm"))] == {"pearson", "spearman", "kendall"}
-
-
-def test_probabilities_of_pairs(means: Project) -> None:
-    cases = [pair_case(means, f"p{at}") for at in range(5)]
-    give(means, "anna", dict(zip(cases, (1.0, -1.0, 0.0, 1.0, -1.0), strict=True)), protocol_name="pairwise")
-    sure = dict(zip(cases, (0.8, -0.4, 0.1, 0.3, -0.9), strict=True))
-    give(means, "soft", sure, protocol_name="pairwise", kind="judge")
-    table = agreement(means, protocol="pairwise")
-    assert {row["stat"] for row in table.rows} == {"pearson", "spearman", "kendall"}
 
 
 def pairs(project: Project) -> dict[int, float]:

@@ -169,9 +169,9 @@ def test_estimates_are_shares(tones: Project) -> None:
 
 
 def test_means_of_raters_are_refused(tones: Project) -> None:
-    table = ensembles_table(tones.db, tones.id, AgreementOptions(truth="ann", raters=("one", "two")))
-    assert not table.rows
-    assert NO_ORDER in _said(table)
+    made = table(tones, "agreement", truth="ann", raters=("one", "two"), ensembles=True)
+    assert not made.rows
+    assert NO_ORDER in _said(made)
 
 
 def test_the_app_begins_with_kappa(tones: Project) -> None:

@@ -332,7 +332,7 @@ def test_many_lists_are_what_each_is_alone(monkeypatch: pytest.MonkeyPatch) -> N
         here.truths, {f"i{n}": frozenset("xyz"[: n % 4]) for n in range(60)}, {"i1": 3, "i2": 5}, {}
     )
     together = list_values(lists, here, 7, LIST_METRICS)
-    monkeypatch.setattr("recjudge_tui.stats.retrievalCHUNK", 50)
+    monkeypatch.setattr("recjudge_tui.stats.retrieval._CHUNK", 50)
     for name in LIST_METRICS:
         alone = [list_values([ranked], here, 7, [name])[name][0] for ranked in lists]
         np.testing.assert_allclose(together[name], alone, atol=1e-12, err_msg=name)

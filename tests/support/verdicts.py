@@ -174,6 +174,11 @@ def cases_of(make: Sequence[int], values: Sequence[float | None]) -> dict[int, f
     return dict(zip(make, values, strict=True))
 
 
+def table(project: Project, report: str, **options: object) -> Table:
+    """The table of a declared report."""
+    return table_of(OpenProject.numbered(project.db, project.id), report, **options)
+
+
 def agreement(project: Project, **options: object) -> Table:
     """The declared report on agreement."""
     return table_of(OpenProject.numbered(project.db, project.id), "agreement", **options)

@@ -151,9 +151,8 @@ def _agreement_line(database: Database, project: int, people: str) -> str:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import table_of
 
-    return table_of(
-        Project.numbered(database, project), "agreement", protocol="pairwise", aspect=OVERALL, raters=("rules",), truth=people
-    ).answer  # fmt: skip
+    opened, asked = Project.numbered(database, project), {"protocol": "pairwise", "aspect": OVERALL}
+    return table_of(opened, "agreement", raters=("rules",), truth=people, **asked).answer
 
 
 def _print_tables(database: Database, project: str) -> None:

@@ -18,8 +18,8 @@ from recjudge_tui.cli.options import (
 from recjudge_tui.cli.report_command import open_project
 
 _SECTIONS = (
-    "about", "runs", "leaderboards", "agreement", "shares", "metrics", "flags", "position", "failures", "cost",
-    "pictures", "prompts",
+    "about", "runs", "leaderboards", "agreement", "shares", "metrics", "flags", "position", "biases", "failures",
+    "cost", "pictures", "prompts",
 )  # fmt: skip
 
 
@@ -59,11 +59,12 @@ def report(
       recjudge report -p movies --section leaderboards --section agreement -o boards.html
     """
     from recjudge_tui.cli.progress import counting_up_to
-    from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.html_report import ReportOptions, project_report
 
     options = ReportOptions(sections, systems, raters)
     with open_project(db, project) as (database, identity), counting_up_to("report", "sections") as advance:
-        written = project_report(database, identity, options, advance)
+        written = project_report(Project.numbered(database, identity), options, advance)
     for note in written.notes:
         narrate(note)
     put_plain_text(written.text.removesuffix("\n"), out)

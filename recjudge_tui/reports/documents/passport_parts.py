@@ -13,7 +13,7 @@ from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protoco
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import RATING, biases_table
-from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences
+from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.declare import table_of
@@ -36,7 +36,7 @@ from recjudge_tui.store.verdicts.ratings import Rater, project_questions, projec
 
 JUDGE, AGREEMENT, POSITION = "Judge", "Agreement with people", "Position"
 ADVERSARIAL, CONSISTENCY, FAILURES = "Adversarial pairs", "Self-consistency", "Failures"
-CONFIDENCE = "Confidence"
+CONFIDENCE, STRICTNESS = "Confidence", "Strictness"
 PREFERENCES, PRICE = "Preferences", "Price and latency"
 _PREFERENCES = {
     "texts": "prefers longer texts", "length": "prefers longer lists", "popularity": "prefers popular items",
@@ -57,12 +57,6 @@ class PassportSource:
     runs: list[RaterRun]
     protocols: tuple[str, ...]
     commands: Commands
-    resamples: int
-    seed: int
-
-    @property
-    def drawn(self) -> dict[str, int]:
-        return {"resamples": self.resamples, "seed": self.seed}
 
 
 def identity_rows(of: PassportSource) -> Iterator[Row]:
@@ -133,6 +127,20 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
         if not _scales((protocol,)) & met:
             why = "no person judged these cases"
             yield missing(AGREEMENT, "agreement", why, of.commands.labels(), protocol=protocol)
+
+
+def strictness_rows(of: PassportSource) -> Iterator[Row]:
+    """By how much it rates lists and texts higher than the annotators do, on the same cases."""
+    raters = project_raters(of.db, of.project_id)
+    annotators = [name for name, rater in raters.items() if rater.kind == "annotator"]
+    alone = [protocol for protocol in of.protocols if not compares_lists(protocol)]
+    table = strictness_table(Project.numbered(of.db, of.project_id), (of.rater.name,), annotators, alone)
+    for row in table.rows:
+        if row["rater"] == of.rater.name and row["figure"] == "bias" and row["value"] is not None:
+            kept = {name: row[name] for name in ("protocol", "aspect", "value", "ci_low", "ci_high", "n")}
+            yield {"part": STRICTNESS, "figure": "milder by", "unit": ""} | kept | {
+                "against": row["against"], "note": row["note"] or "below 0: stricter",
+            }  # fmt: skip
 
 
 def _scales(protocols: tuple[str, ...]) -> set[str]:
@@ -229,7 +237,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
                 yield missing(CONSISTENCY, "equal answers", why, again, protocol=protocol)
             continue
         owners = np.array([users[question] for question in shares])
-        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0), **of.drawn)
+        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0))
         others = sorted({answer.rater for answer in alike} - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
         yield figure(CONSISTENCY, "equal answers", consistency, "share", protocol=protocol, note=note)
@@ -278,9 +286,9 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
     calls = np.array([count.calls for count in counts])
     users = np.repeat([count.user_id for count in counts], calls)
     kinds = np.repeat([count.error_kind for count in counts], calls)
-    yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users, **of.drawn), "share", note=note)
+    yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users), "share", note=note)
     for kind, _ in Counter(kind for kind in kinds.tolist() if kind).most_common():
-        share = share_estimate(kinds == kind, users, **of.drawn)
+        share = share_estimate(kinds == kind, users)
         yield figure(FAILURES, f"of them {kind}", share, "share")
 
 

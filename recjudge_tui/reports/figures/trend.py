@@ -8,11 +8,12 @@ from typing import cast, get_args
 from recjudge_tui.domain.occasions import OVER, Over, period_order
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Lines, Point, Reference, Sentence, Series
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import CI, INTERVAL, interval_text, n_text, name_text, note_text
-from recjudge_tui.reports.trend import FLAGS, WIN_RATE, trend_of
+from recjudge_tui.reports.trend import FLAGS, WIN_RATE
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import case_periods, has_dated_cases
 
@@ -30,8 +31,9 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per system and period, as the trend has them."""
     topic, rater, over = context.topic, chosen["rater"], _over(chosen["over"])
-    table = trend_of(
+    table = on_cases(
         Project.numbered(context.db, context.project_id),
+        "trend",
         replace(context.selection, systems=()),
         over=over,
         protocol=topic.protocol,

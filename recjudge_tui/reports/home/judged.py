@@ -15,7 +15,7 @@ from recjudge_tui.domain.selection import EVERY_CASE
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.declare import on_cases, table_of
 from recjudge_tui.reports.figures.options import (
     FigureContext,
     FigureOptions,
@@ -34,7 +34,7 @@ from recjudge_tui.reports.home.results import (
     Trend,
     TrendLine,
 )
-from recjudge_tui.reports.trend import FLAGS, trend_of
+from recjudge_tui.reports.trend import FLAGS
 from recjudge_tui.shapes import ANY_ISSUE
 from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database
@@ -173,8 +173,8 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
 def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Trend:
     """The rater's figure of each system over days, or over imports if no list has a time."""
     over = "day" if data.last_served else "import"
-    table = trend_of(
-        Project.numbered(db, project_id), EVERY_CASE, over=over, protocol=about.topic.protocol, rater=about.rater,
+    table = on_cases(
+        Project.numbered(db, project_id), "trend", EVERY_CASE, over=over, protocol=about.topic.protocol, rater=about.rater,
         aspect=about.topic.aspect, metrics=("none",),
     )  # fmt: skip
     rows = [

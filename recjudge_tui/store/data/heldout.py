@@ -42,7 +42,7 @@ def lists_of(
         f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
            FROM {lists} c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
            WHERE c.project_id = :project AND c.system = :system AND {within}
-           ORDER BY c.user_id, c.context, c.served_at, s.rank""",
+           ORDER BY c.user_id, c.context, c.served_at, c.slate_id, s.rank""",
         parameters | {"project": project_id, "system": system},
     )
     for slate, ranked in ranked_lists(cursor):

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
-from recjudge_tui.reports.documents import html_report_parts
-from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
-from recjudge_tui.reports.documents.html_report_parts import NO_PICTURES, SECTIONS
-from recjudge_tui.reports.documents.html_report_svg import inline_svg
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports import html_report
+from recjudge_tui.reports.html_report import NO_PICTURES, SECTIONS, ReportOptions, inline_svg
+from recjudge_tui.reports.html_report import project_report as _report
+from recjudge_tui.reports.common.table import TableText
+from recjudge_tui.store.database import Database
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import (
     Project,
@@ -89,6 +91,10 @@ def judged(project: Project, names: tuple[str, ...] = ("anna", "ben")) -> None:
         give(project, name, lists)
         give(project, name, pairs, protocol_name="pairwise")
     judge_lists(project, "qwen", lists)
+
+
+def project_report(db: Database, identity: int, options: ReportOptions) -> TableText:
+    return _report(Opened.numbered(db, identity), options)
 
 
 def quick(*sections: str) -> ReportOptions:
@@ -182,7 +188,7 @@ def test_without_matplotlib_it_says_so_in_the_page_and_beside_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged(project)
-    monkeypatch.setattr(html_report_parts, "find_spec", lambda name: None)
+    monkeypatch.setattr(html_report, "find_spec", lambda name: None)
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -6,14 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from recjudge_tui.project import Project
-from recjudge_tui.reports.declare import make
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.made_lists import adversarial_pair, pair_names
 from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.raters.metrics import make_metric_raters
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.declare import make
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.adversarial import positions
 from recjudge_tui.runs.plan.requests import build_request, setup_of
@@ -199,8 +198,8 @@ def test_nothing_ordinary_counts_these_pairs(db: Database) -> None:
             systems(db, project),
             current_slates(db, project),
             make(Project.numbered(db, project), "leaderboard", protocol="pairwise"),
-            agreement_table(db, project, AgreementOptions()).rows,
-            agreement_table(db, project, AgreementOptions(protocol="pairwise")).rows,
+            make(Project.numbered(db, project), "agreement"),
+            make(Project.numbered(db, project), "agreement", protocol="pairwise"),
             make(Project.numbered(db, project), "robustness position"),
             project_panel(db, project)._replace(runs=0, imports=0, finished_calls=0),
             chosen_by_a_run(db),
