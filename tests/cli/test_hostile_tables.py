@@ -51,6 +51,8 @@ TABLES: dict[str, tuple[str, ...]] = {
     "run": ("saer", *HERE, "--judge", "rules", "--name", "r", "--dry-run"),
     "runs list": (),
     "runs show": ("1",),
+    "runs settings": HERE,
+    "runs failures": HERE,
     "batch status": ("1",),
     "rater list": HERE,
     "annotate status": ("-p", "films" + TEXT),

@@ -556,7 +556,7 @@ def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
     if name == "common cases":
         return common_cases(project, options["raters"], options["truth"])
     if name == "cost of a case":
-        from recjudge_tui.reports.projects.cost import spent_a_case
+        from recjudge_tui.reports.costs import spent_a_case
 
         columns = (Column("rater", "Rater"), Column("protocol", "Protocol"), Column("cost", "Cost", "usd"))
         spent = spent_a_case(project.db, project.id).items()

@@ -13,7 +13,7 @@ from recjudge_tui.reports.projects.doctor import (
     local_checks,
     server_checks,
 )
-from recjudge_tui.reports.verdicts.hostile_texts import hostile_texts_table
+from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.store.inspection import FileReport, RunningRun
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
