@@ -297,7 +297,8 @@ def position(
       recjudge robustness position -p movies --rater rules
       recjudge robustness position -p movies --judge ollama:llama3.1:8b --sample 100
     """
-    from recjudge_tui.reports.reliability.human_benchmark import pair_counts_table
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.benchmark import pair_counts_table
     from recjudge_tui.reports.reliability.position import PositionOptions, position_table
     from recjudge_tui.store.raters.raters import rater_row
 
@@ -308,7 +309,7 @@ def position(
     if spec is None:
         _no_run(options)
         if rater is not None and protocol == SAER[1] and aspect is None and quality is None:
-            return pair_counts_table(database, project_id, rater)
+            return pair_counts_table(Project.numbered(database, project_id), rater)
     else:
         judge = _judge(spec, options)
         judged = _judged(database, project_id, judge, options, [("", "")], protocol)

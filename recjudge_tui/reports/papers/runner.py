@@ -216,8 +216,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 class _Names(dict[str, Any]):
     """The names of an expression about a figure: the other figures of its row; cell(table, *place, figure); association of
-    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100 less
-    the row's other figures of the rule; _FUNCTIONS and the paper's constants.
+    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100
+    less the row's other figures of the rule; _FUNCTIONS and the paper's constants.
 
     `read` collects the printed figures it was computed from, `moved` is added to one of them.
     """
