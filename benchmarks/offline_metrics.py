@@ -20,10 +20,7 @@ from benchmarks.projects import load, write_tables
 from benchmarks.rows import Row, run_command
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.stats.retrieval import list_arrays, offline_rows
-from recjudge_tui.stats.retrieval.held_out import GroundTruth
-from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
+from recjudge_tui.stats.retrieval import EvaluationData, GroundTruth, RankedList, list_values
 from recjudge_tui.store.opening import connect
 
 ITEMS, TOP, HELD = 2000, 10, 8
@@ -49,41 +46,9 @@ def measure(quick: bool = False) -> list[Row]:
     held = (start + np.arange(HELD) * 21) % ITEMS
     gains = rng.integers(1, 6, (size.users, HELD))
     return [
-        _from_arrays(lists, held, gains, size.repeats),
         _from_names(lists, held, gains, size.repeats),
         _report(size.report_users),
     ]
-
-
-def _from_arrays(lists: Codes, held: Codes, gains: Codes, repeats: int) -> Row:
-    import numba
-    from ranx import evaluate
-
-    users = len(lists)
-
-    # ranx sorts when it builds its run and qrels, so our lists are sorted here
-    owner = np.repeat(np.arange(users), HELD)
-    truth = list_arrays.held_out_arrays(owner, held.ravel(), gains.ravel(), np.ones(held.size), users)
-    everybody, size, scores = np.arange(users), np.full(users, TOP), np.zeros(lists.size)
-
-    def ours() -> float:
-        shown = list_arrays.list_arrays(everybody, size, lists.ravel(), scores)
-        at, is_held = list_arrays.held_at(shown, truth)
-        met = list_arrays.top(shown, np.where(is_held, truth.gains[at], 0.0), TOP, 0.0)
-        return float(offline_rows.ndcg(met, list_arrays.ideal_rows(shown, truth, TOP)).mean())
-
-    descending = np.arange(TOP, 0, -1.0)
-    runs, qrels = numba.typed.List(), numba.typed.List()
-    for items, wanted, gain in zip(lists, held, gains, strict=True):
-        runs.append(np.stack([items, descending], axis=1))
-        best_first = np.argsort(-gain, kind="stable")
-        qrels.append(np.stack([wanted[best_first], gain[best_first]], axis=1).astype(np.float64))
-    return _compared(
-        f"nDCG@10 of {users:,} users, from arrays, seconds",
-        repeats,
-        ours,
-        lambda: float(evaluate(qrels, runs, "ndcg@10")),
-    )
 
 
 def _from_names(lists: Codes, held: Codes, gains: Codes, repeats: int) -> Row:
@@ -98,7 +63,7 @@ def _from_names(lists: Codes, held: Codes, gains: Codes, repeats: int) -> Row:
         for user, w in zip(users, worth, strict=True)
     }
     ranked = [RankedList(user, items, [None] * TOP) for user, items in zip(users, shown, strict=True)]
-    data = evaluation_arrays(EvaluationData(truths, {}, {}))
+    data = EvaluationData(truths, {}, {})
     descending = [float(score) for score in range(TOP, 0, -1)]
     qrels = Qrels(dict(zip(users, worth, strict=True)))
     run = Run({u: dict(zip(items, descending, strict=True)) for u, items in zip(users, shown, strict=True)})

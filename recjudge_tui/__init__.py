@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recjudge_tui.notebook import Project, Report, RunResult, open_project
+    from recjudge_tui.notebook import NotebookProject, Report, RunResult, open_project
 
     __version__: str
 
-__all__ = ["Project", "Report", "RunResult", "__version__", "open_project"]
+__all__ = ["NotebookProject", "Report", "RunResult", "__version__", "open_project"]
 
 
 def __getattr__(name: str) -> Any:

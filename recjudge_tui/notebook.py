@@ -133,22 +133,20 @@ class NotebookProject(Project):
 
     def raters(self) -> Report:
         """The raters, as `recjudge rater list`."""
-        from recjudge_tui.reports.projects.overview import raters_table
-
-        return Report(raters_table(self.db, self.id))
+        return self._made("rater list")
 
     def runs(self) -> Report:
         """The runs, newest first, as `recjudge runs list`."""
-        from recjudge_tui.reports.projects.overview import runs_table
+        from recjudge_tui.reports.listings import runs
 
-        return Report(runs_table(self.db, self.id))
+        return Report(runs(self.db, self))
 
     def verdicts(self, matching: str = "", *, chunk: int = 10_000) -> Iterator[list[Record]]:
         """The verdicts that match a filter (as on the cases screen), by id: lists of at most `chunk` records.
 
         The keys are the columns of `recjudge export verdicts`.
         """
-        from recjudge_tui.reports.verdicts.listing import listed_verdicts, project_filter
+        from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
         from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
 
         if chunk < 1:

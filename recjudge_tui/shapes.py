@@ -6,11 +6,11 @@ lists that its rater judged. Each shape is built here and nowhere else; a report
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,14 +18,22 @@ from recjudge_tui.domain.protocols import OVERALL, offered, protocol_facts, ques
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, RUN_RATERS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
 from recjudge_tui.store.prompts.prompts import finer_labels
-from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.raters.raters import find_rater, rater_row
+from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.verdicts.answers import CallRows, load_answers, load_calls
+from recjudge_tui.store.verdicts.changes import run_configurations
 from recjudge_tui.store.verdicts.flags import FlaggedLists, folded, load_flags
-from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
+from recjudge_tui.store.verdicts.generations import (
+    CaseOccasions,
+    case_occasions,
+    in_generation,
+    newest_judged,
+)
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,
     Crowd,
@@ -35,11 +43,13 @@ from recjudge_tui.store.verdicts.ratings import (
     Ratings,
     Verdicts,
     count_up_to,
+    load_cases,
     load_questions,
     newest_lists,
     of_selection,
     project_questions,
     project_raters,
+    run_verdicts,
 )
 from recjudge_tui.store.verdicts.scales import stored_scales
 
@@ -71,6 +81,11 @@ class Base:
 
     def rater(self, question: Question) -> Rater:
         return self.ratings.raters[question.rater]
+
+    def is_nominal(self, question: Question) -> bool:
+        """Whether a question is answered by categories without an order."""
+        scale = stored_scales(self.project.db, self.project.id).get((question.protocol, question.aspect))
+        return scale is not None and not scale.ordered
 
 
 def base(project: Project, selection: Selection, *, newest: bool = True) -> Base:
@@ -286,6 +301,99 @@ def _meetings(a: IntArray, b: IntArray, here: BoolArray, size: int) -> IntArray:
     return grid + grid.T
 
 
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+
+class BothOrders(NamedTuple):
+    """The answers on cases asked in both orders, one row for each sample: in the order a-b and in b-a, 1, 0 or -1 seen
+    from system a, NaN if failed; and the case's index."""
+
+    straight: FloatArray
+    swapped: FloatArray
+    row: IntArray
+
+    def among(self, kept: BoolArray) -> BothOrders:
+        """The marked rows only."""
+        return BothOrders(self.straight[kept], self.swapped[kept], self.row[kept])
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What single calls said on one question, one row each, and judgements imported by order; of each case the rater's
+    newest run counts.
+
+    `row`: the case, its index in `cases`; `swapped`: system b was shown first; `value` as in verdicts, NaN if the call
+    failed; `run` and `call`: their ids, -1 and 0 if imported. `earlier`: how many about earlier lists are left out.
+    """
+
+    project: Project
+    question: Question
+    cases: CaseColumns
+    row: IntArray
+    run: IntArray
+    sample: IntArray
+    swapped: BoolArray
+    value: FloatArray
+    call: IntArray
+    earlier: int = 0
+
+    def among(self, kept: BoolArray) -> Answers:
+        """The marked rows only."""
+        columns = ("row", "run", "sample", "swapped", "value", "call")
+        return replace(self, **{name: getattr(self, name)[kept] for name in columns})
+
+    @property
+    def user(self) -> IntArray:
+        return self.cases.user[self.row]
+
+    @property
+    def failed(self) -> BoolArray:
+        return np.isnan(self.value)
+
+    @cached_property
+    def took(self) -> CallRows:
+        """What the calls took (tokens, cost, time), who answered, and how sure; read when it is first asked for."""
+        return load_calls(self.project.db, self.call, self.question.aspect)
+
+    def by_systems(self) -> list[tuple[str, str, Answers]]:
+        """The answers on each pair of systems, by name."""
+        many = len(self.cases.systems)
+        code = self.cases.system_a[self.row] * many + self.cases.system_b[self.row]
+        names = self.cases.systems
+        return [
+            (names[pair // many], names[pair % many], self.among(code == pair)) for pair in np.unique(code)
+        ]
+
+    def both_orders(self) -> BothOrders:
+        columns = (self.run + 1, self.row, self.sample)
+        unit: IntArray = np.zeros(self.row.size, dtype=np.int64)
+        for column in columns:
+            unit = unit * (int(column.max(initial=0)) + 1) + column
+        straight, swapped = np.flatnonzero(~self.swapped), np.flatnonzero(self.swapped)
+        _, left, right = np.intersect1d(unit[straight], unit[swapped], return_indices=True)
+        said = np.sign(self.value)
+        return BothOrders(said[straight[left]], said[swapped[right]], self.row[straight[left]])
+
+
+def answers(project: Project, protocol: str, *, newest: bool = True) -> list[Answers]:
+    """The answers under a protocol by question: overall first, then by aspect, judges before people. About the newest lists
+    that the rater judged; without `newest` about all."""
+    raters = project_raters(project.db, project.id)
+    cases = project.db.kept((load_cases, project.id), partial(load_cases, project.db, project.id))
+    every = load_answers(project.db, project.id, protocol, cases)
+    order = sorted(every, key=lambda q: (q.aspect != OVERALL, q.aspect, rank_of(raters[q.rater])))
+    found = [Answers(project, question, cases, *every[question]) for question in order]
+    if not newest or cases.lifetimes is None:
+        return found
+    current = [
+        in_generation(cases.lifetimes, part.row, newest_judged(cases.lifetimes, part.row)) for part in found
+    ]
+    return [
+        replace(part.among(here), earlier=int((~here).sum()))
+        for part, here in zip(found, current, strict=True)
+    ]
+
+
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 
@@ -391,18 +499,6 @@ class Items:
         mask = np.zeros(self.ratings.cases.ids.size, dtype=np.bool_)
         mask[flags.row if issue is None else flags.row[flags.issue == issue]] = True
         return mask
-
-    def judged_by_both(self, a: Question, b: Question) -> tuple[IntArray, int]:
-        """The cases that two raters judged, on the newest lists that they judged in common; and how many cases that one
-        of them was asked about are left out."""
-        cases, (left, right) = self.ratings.cases, (self.ratings.verdicts[question] for question in (a, b))
-        every, met = np.union1d(left.row, right.row), np.intersect1d(left.row, right.row)
-        valid = np.intersect1d(left.row[~np.isnan(left.value)], right.row[~np.isnan(right.value)])
-        if cases.selected is not None:
-            every, valid = every[cases.selected[every]], valid[cases.selected[valid]]
-        if cases.lifetimes is not None:
-            valid = valid[in_generation(cases.lifetimes, valid, newest_judged(cases.lifetimes, met))]
-        return valid, every.size - valid.size
 
 
 def items(project: Project, selection: Selection) -> Items:
@@ -538,7 +634,7 @@ class Pairs:
     """Several raters on the cases that at least one of them was asked about, on the newest lists that most of them judged
     together: what is missing stays visible.
 
-    `row` (cases,): places in `cases`; `stored` and `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
+    `row` (cases,): places in `cases`; `stored`, `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
     `filled` (raters,) counts values put in for missing ones. `other`: places of cases of other lists, `later` of them newer.
     """
 
@@ -698,7 +794,7 @@ class Met:
     ratings: Ratings
     meetings: tuple[Meeting, ...]
     questions: tuple[Question, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut
 
     @cached_property
     def nominal(self) -> set[tuple[str, str]]:
@@ -782,7 +878,7 @@ def under_protocol(
 def meetings(
     questions: Iterable[Question], raters: Mapping[str, Rater], selection: Selection, truth: str | None = None
 ) -> list[Meeting]:
-    """Every two raters on one scale and aspect, in the order of protocols, aspects and raters; with a truth everyone with it.
+    """Every two raters on one scale and aspect, by protocol, aspect and rater; with a truth everyone with it.
 
     A metric meets every aspect that others judged on its kind of case, and other metrics.
     """
@@ -817,13 +913,259 @@ def verdicts_of(project: Project, questions: Iterable[Question], selection: Sele
     ratings = load_questions(project.db, project.id, questions, selection.cases)
     if selection.fine:
         return ratings
-    verdicts = dict(ratings.verdicts)
-    for question, own in ratings.verdicts.items():
-        rater = ratings.raters[question.rater]
-        coarse = finer_labels(project.db, project.id, question.protocol, question.aspect)
-        if coarse and not rater.of_metrics and rater.kind not in COMBINED:
-            value = own.value.copy()
-            for finer, label in coarse.items():
-                value[own.value == finer] = label
-            verdicts[question] = replace(own, value=value)
+    verdicts = {
+        q: _rolled_up(project, ratings.raters[q.rater], q, own) for q, own in ratings.verdicts.items()
+    }
     return replace(ratings, verdicts=verdicts)
+
+
+def _rolled_up(project: Project, rater: Rater, question: Question, verdicts: Verdicts) -> Verdicts:
+    coarse = finer_labels(project.db, project.id, question.protocol, question.aspect)
+    if not coarse or rater.of_metrics or rater.kind in COMBINED:
+        return verdicts
+    value = verdicts.value.copy()
+    for finer, label in coarse.items():
+        value[verdicts.value == finer] = label
+    return replace(verdicts, value=value)
+
+
+# ---- raters and runs, one after another ------------------------------------------------------------------------------
+
+RUN = "run:"
+# from the finest to the coarsest: each pairs whatever the one before it pairs
+Rule = Literal["case", "occasion", "user"]
+_SIDES = ("the later run", "the earlier run")
+
+
+class Source(NamedTuple):
+    """What a word such as `qwen` or `run:14` names: all verdicts of a rater, or those of one of its runs."""
+
+    name: str
+    rater: str
+    rater_id: int
+    run_id: int | None
+    protocol: str | None
+
+    def answers(self, question: Question) -> bool:
+        """Whether this side has verdicts on the question; a run has one protocol."""
+        return question.rater == self.rater and self.protocol in (None, question.protocol)
+
+    def verdicts(self, project: Project, ratings: Ratings, question: Question) -> Verdicts:
+        """Its verdicts on a question; those of a run even where a later run has replaced them."""
+        if self.run_id is None:
+            return ratings.verdicts[question]
+        own = run_verdicts(project.db, self.run_id, question.aspect, ratings.cases)
+        return _rolled_up(project, ratings.raters[self.rater], question, own)
+
+
+def source(project: Project, word: str) -> Source:
+    """The rater of this name, else the run `run:ID`; raises NotFoundError, UsageError for an ID that is no number."""
+    if not word.startswith(RUN) or find_rater(project.db, project.id, word) is not None:
+        return Source(word, word, rater_row(project.db, project.id, word)["id"], None, None)
+    number = word.removeprefix(RUN)
+    if not (number.isascii() and number.isdigit()) or len(number) > 18:
+        raise UsageError(f"“{word}” is not a run", next_step="Write a run as run:14.")
+    run = run_row(project.db, int(number))
+    if run["project_id"] != project.id:
+        raise NotFoundError(
+            f"run {number} belongs to project {run['project']}", next_step="Name that project."
+        )
+    return Source(
+        f"{run['rater']} (run {run['id']})", run["rater"], run["rater_id"], run["id"], run["protocol"]
+    )
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A later and an earlier run's verdicts, each on the newest lists that it judged, paired by the finest rule that pairs
+    at least half of the users of both: `case`, the same lists; `occasion`, lists of the same systems for a user in the same
+    context and at the same time; `user`, the same without the time.
+    """
+
+    cases: CaseColumns
+    occasions: CaseOccasions
+    later: Verdicts
+    earlier: Verdicts
+    rule: Rule
+
+    @cached_property
+    def keys(self) -> IntArray:
+        """By case: equal for two verdicts that are compared; -1 for cases that neither judged."""
+        rows = np.union1d(self.later.row, self.earlier.row)
+        keys = np.full(self.cases.ids.size, -1)
+        if self.rule == "case":
+            keys[rows] = np.arange(rows.size)
+            return keys
+        cases, context = self.cases, self.occasions.context
+        columns = [cases.user, cases.pair, cases.system_a, cases.system_b, cases.is_pair, context]
+        if self.rule == "occasion":
+            columns.append(self.occasions.served_at)
+        among = np.stack([column[rows] for column in columns])
+        keys[rows] = np.unique(among, axis=1, return_inverse=True)[1].reshape(-1)
+        return keys
+
+    @cached_property
+    def paired(self) -> tuple[Verdicts, Verdicts]:
+        """The later and the earlier verdicts that have a counterpart."""
+        later, earlier = self.keys[self.later.row], self.keys[self.earlier.row]
+        return self.later.among(np.isin(later, earlier)), self.earlier.among(np.isin(earlier, later))
+
+    @property
+    def users(self) -> int:
+        """The number of users with a pair."""
+        return np.unique(self.cases.user[self.paired[0].row]).size
+
+    @property
+    def left_out(self) -> int:
+        """The number of verdicts without a counterpart."""
+        return self.later.row.size + self.earlier.row.size - sum(side.row.size for side in self.paired)
+
+    def words(self) -> str:
+        """How many are paired, and which are left out."""
+        later, earlier = self.paired
+        out = []
+        for name, side, kept in zip(_SIDES, (self.later, self.earlier), self.paired, strict=True):
+            if without := side.row.size - kept.row.size:
+                users = np.unique(self.cases.user[side.row]).size - self.users
+                alone = f" ({quantity(users, 'user')} that only it judged)" if users else ""
+                out.append(f"{quantity(without, 'case')} of {name}{alone}")
+        pairs = f"{quantity(self.users, 'user')} paired, {quantity(later.row.size, 'case')} with {earlier.row.size:,} before"
+        return f"{pairs}; left out: {' and '.join(out) or 'none'}"
+
+    @property
+    def rule_text(self) -> str:
+        if self.rule == "case":
+            return "by case: both judged the same lists"
+        if self.rule == "occasion":
+            return "by occasion: other lists, same context and time"
+        timed = self.occasions.served_at[np.concatenate([self.later.row, self.earlier.row])].any()
+        return "by user: lists of other times, averaged by context" if timed else "by user: the lists differ"
+
+    def values(self, of: Callable[[Verdicts], FloatArray]) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Of each key the mean of the later and of the earlier values that `of` takes from verdicts (NaN: not counted), and
+        the user."""
+        size = int(self.keys.max(initial=-1)) + 1
+        users = np.zeros(size, dtype=np.int64)
+        users[self.keys[self.keys >= 0]] = self.cases.user[self.keys >= 0]
+        means = []
+        for side in (self.later, self.earlier):
+            value = of(side)
+            kept = ~np.isnan(value)
+            at = self.keys[side.row[kept]]
+            n = np.bincount(at, minlength=size)
+            total = np.bincount(at, weights=value[kept], minlength=size)
+            means.append(np.where(n > 0, total / np.maximum(n, 1), np.nan))
+        return means[0], means[1], users
+
+    def beside(self, truth: Verdicts) -> tuple[list[tuple[FloatArray, FloatArray, IntArray]], Orientation]:
+        """The later and the earlier verdicts beside the truth (value, truth, user), each on its own lists, over the keys that
+        have both, all seen from one side."""
+        given = np.full(self.cases.ids.size, np.nan)
+        given[truth.row] = truth.value
+        sides = [v.among(~np.isnan(v.value) & ~np.isnan(given[v.row])) for v in (self.later, self.earlier)]
+        common = np.intersect1d(self.keys[sides[0].row], self.keys[sides[1].row])
+        sides = [side.among(np.isin(self.keys[side.row], common)) for side in sides]
+        c, rows = self.cases, np.concatenate([side.row for side in sides])
+        seen = orientation(c.system_a[rows], c.system_b[rows], c.is_pair[rows], c.systems)
+        turns = np.split(seen.turn, [sides[0].row.size])
+        return [
+            (side.value * turn, given[side.row] * turn, c.user[side.row])
+            for side, turn in zip(sides, turns, strict=True)
+        ], seen
+
+
+def matched(cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts) -> Matched:
+    """Two runs, each on the newest lists that it judged."""
+    newest, older = (_generation(cases, side) for side in (later, earlier))
+    sides = _of_generation(cases, later, newest), _of_generation(cases, earlier, older)
+    return _matched(cases, occasions, *sides, may_share=newest == older)
+
+
+def check_sides(later: Source, earlier: Source) -> None:
+    """Raises UsageError for one run twice, and for a rater beside one of its own runs."""
+    if later.rater != earlier.rater or later.run_id is earlier.run_id is None:
+        return
+    if later.run_id == earlier.run_id:
+        raise UsageError(f"{later.name} cannot be compared with itself", "Name another run.")
+    if later.run_id is None or earlier.run_id is None:
+        raise UsageError(
+            f"{later.name} cannot be compared with {earlier.name}: the run is one of its own",
+            "Name two runs, or the rater twice.",
+        )
+
+
+class MatchedRuns(NamedTuple):
+    """Matched verdicts, and the later and the earlier run; None for all of a rater."""
+
+    verdicts: Matched
+    runs: tuple[int | None, int | None] = (None, None)
+
+
+def matched_sides(
+    project: Project, ratings: Ratings, later: Source, earlier: Source, question: Question
+) -> MatchedRuns | None:
+    """Two sides on a question of the later one; None if one has no verdicts. `ratings`: the verdicts on every list.
+
+    A rater beside itself: its newest lists beside those that they replaced, or its newest run beside the run before,
+    whichever has more users in common.
+    """
+    occasions = case_occasions(project.db, project.id, ratings.cases.ids)
+    cases, verdicts = ratings.cases, ratings.verdicts[question]
+    if later != earlier:
+        same = question._replace(rater=earlier.rater)
+        if same not in ratings.verdicts or not earlier.answers(same):
+            return None
+        before = earlier.verdicts(project, ratings, same)
+        found = matched(cases, occasions, verdicts, before)
+        return MatchedRuns(found, (later.run_id, earlier.run_id)) if before.row.size else None
+    replaced = replaced_lists(cases, occasions, verdicts)
+    of_runs = []
+    for run in reversed(run_configurations(project.db, later.rater_id, question.protocol)):
+        own = later._replace(run_id=run.run_id).verdicts(project, ratings, question)
+        of_runs += [(run.run_id, own)] if own.row.size else []
+        if len(of_runs) == 2:
+            break
+    if len(of_runs) < 2:
+        return None if replaced is None else MatchedRuns(replaced)
+    (new_id, new), (old_id, old) = of_runs
+    by_run = matched(cases, occasions, new, old)
+    if replaced is not None:
+        of_newest = replaced.later.among(np.isin(replaced.later.row, new.row))
+        if replace(replaced, later=of_newest).users >= by_run.users:
+            return MatchedRuns(replaced)
+    return MatchedRuns(by_run, (new_id, old_id))
+
+
+def replaced_lists(cases: CaseColumns, occasions: CaseOccasions, verdicts: Verdicts) -> Matched | None:
+    """A rater's verdicts on its newest lists and on the lists before them; None if no list that it judged was replaced."""
+    if cases.lifetimes is None:
+        return None
+    newest = _generation(cases, verdicts)
+    others = verdicts.among(~in_generation(cases.lifetimes, verdicts.row, newest))
+    if not others.row.size:
+        return None
+    before = _of_generation(cases, verdicts, _generation(cases, others))
+    return _matched(cases, occasions, _of_generation(cases, verdicts, newest), before, may_share=False)
+
+
+def _generation(cases: CaseColumns, verdicts: Verdicts) -> int:
+    return 0 if cases.lifetimes is None else newest_judged(cases.lifetimes, verdicts.row)
+
+
+def _of_generation(cases: CaseColumns, verdicts: Verdicts, generation: int) -> Verdicts:
+    if cases.lifetimes is None:
+        return verdicts
+    return verdicts.among(in_generation(cases.lifetimes, verdicts.row, generation))
+
+
+def _matched(
+    cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts, *, may_share: bool
+) -> Matched:
+    by_case, by_occasion, by_user = (
+        Matched(cases, occasions, later, earlier, rule) for rule in get_args(Rule)
+    )
+    # lists of unknown times are of no common occasion, only of one user
+    timed = bool(occasions.served_at[later.row].any() and occasions.served_at[earlier.row].any())
+    finer = [by_case] * may_share + [by_occasion] * timed
+    # a few cases judged twice must not stand for all the others
+    return next((one for one in finer if 0 < by_user.users <= 2 * one.users), by_user)

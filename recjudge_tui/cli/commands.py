@@ -33,7 +33,6 @@ SECTIONS = {
         "robustness": Subcommand(
             "judging.robustness", "robustness", "Test a judge with planted faults, prompts and positions."
         ),
-        "plan": Subcommand("judging.plan", "plan", "Compute how many cases it takes to show a difference."),
     },
     "People": {
         "verdicts": Subcommand(
@@ -45,14 +44,6 @@ SECTIONS = {
         ),
     },
     "Results": {
-        "compare": Subcommand(
-            "results.compare", "compare", "Show what changed between two raters, case by case."
-        ),
-        "estimate": Subcommand(
-            "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
-        ),
-        "trend": Subcommand("results.trend", "trend", "Show each system's figures over time."),
-        "cost": Subcommand("results.cost", "cost", "Show the cost of a judged case by judge and prompt."),
         "outcome": Subcommand(
             "results.outcome", "outcome", "Record live experiments, and compare judges with them."
         ),
@@ -60,7 +51,6 @@ SECTIONS = {
             "results.passport", "passport", "Print one page about a judge: trust, preferences, cost."
         ),
         "methods": Subcommand("results.methods", "methods", "Write the methods paragraphs of a paper."),
-        "gate": Subcommand("results.gate", "gate", "Check bounds, and that nothing got worse, in CI."),
         "report": Subcommand("results.report", "report", "Write a project report as one HTML file."),
         "reproduce": Subcommand(
             "results.reproduce", "reproduce", "Show a paper's figures beside recomputed ones."

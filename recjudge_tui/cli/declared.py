@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from recjudge_tui.cli.options import Command, FiniteRange, names, project_option, split_names
-from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.names import PROJECT_VARIABLE
+from recjudge_tui.cli.options import FORMATS, Command, FiniteRange, names, project_option, split_names
+from recjudge_tui.cli.report_command import ReportWithExit
+from recjudge_tui.cli.report_command import report_command as database_report
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.report_command import Output
     from recjudge_tui.domain.options import Option
     from recjudge_tui.reports.declare import Report
     from recjudge_tui.store.database import Database
+
+    Before = Callable[[Database, int, dict[str, Any]], dict[str, Any] | None]
 
 
 def report_commands(group: str = "") -> dict[str, click.Command]:
@@ -30,21 +34,44 @@ def report_commands(group: str = "") -> dict[str, click.Command]:
     return found
 
 
-def report_command(report: Report) -> click.Command:
-    """The command of a declared report."""
+def report_command(
+    report: Report, options: Callable[[Command], Command] | None = None, first: Before | None = None
+) -> click.Command:
+    """The command of a declared report. `first` is called with the values of `options` and of the report's before it is
+    made, and returns the report's; None where there is nothing to report yet."""
 
-    def run(database: Database, project_id: int, **options: Any) -> Output:
+    def run(database: Database, project: str | None, **given: Any) -> Output:
         from recjudge_tui.project import Project
-        from recjudge_tui.reports.declare import make
+        from recjudge_tui.reports.declare import function, make
 
-        return make(Project.numbered(database, project_id), report, **options)
+        opened = Project.named(database, project) if project else None
+        values = given if first is None or opened is None else first(database, opened.id, given)
+        if values is None:
+            return None
+        made = make(opened, report, **values)
+        code, said = function(report.ends)(made) if report.ends else (0, "")
+        if not report.written:
+            return ReportWithExit(made, code, said)
 
-    command: Callable[..., Any] = project_report(run)
+        def written(fmt: str) -> Any:
+            text = function(report.written)(made, fmt)
+            return made if text is None else text
+
+        return ReportWithExit(written, code, said)
+
+    command: Callable[..., Any] = database_report(run, (*FORMATS, *report.formats))
     command = with_options(report.options)(command)
-    command = project_option(command)
+    command = command if options is None else options(cast(Command, command))
+    command = (_chosen_project if report.alone else project_option)(command)
     lines = [report.summary, report.about, _examples(report.examples)]
     help_text = "\n\n".join(filter(None, lines))
     return click.command(report.name.rpartition(" ")[2], help=help_text, short_help=report.summary)(command)
+
+
+_chosen_project = click.option(
+    "-p", "--project", metavar="PROJECT", envvar=PROJECT_VARIABLE,
+    help=f"Measure the values that you leave out in this project. Default: {PROJECT_VARIABLE}, else none.",
+)  # fmt: skip
 
 
 def _examples(examples: Iterable[str]) -> str:
@@ -66,6 +93,27 @@ def with_options(
     return decorate
 
 
+def with_help_all(command: click.Command, *rare: str) -> click.Command:
+    """The command, whose --help leaves out its rare options and those named here; --help-all shows every one."""
+
+    def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            for parameter in command.params:
+                if isinstance(parameter, click.Option):
+                    parameter.hidden = False
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name in rare:
+            parameter.hidden = True
+    explained = "Show every option and exit."
+    command.params.append(
+        click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=explained)
+    )
+    return command
+
+
 def setting_options(
     *wanted: str, protocols: Sequence[str] = (), **helps: str
 ) -> Callable[[Command], Command]:
@@ -77,7 +125,11 @@ def setting_options(
     from recjudge_tui.domain.protocols import offered
     from recjudge_tui.domain.run_options import RUN_OPTIONS
 
-    shown = [option for option in RUN_OPTIONS.values() if not wanted or option.name in wanted]
+    shown = [
+        option.but(rare=option.rare and not wanted)
+        for option in RUN_OPTIONS.values()
+        if not wanted or option.name in wanted
+    ]
     return with_options(shown, protocols or offered(), **helps)
 
 
@@ -113,6 +165,7 @@ def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Ca
         "metavar": option.metavar or None,
         "help": text,
         "required": option.required,
+        "hidden": option.rare,
     }
     if option.type is bool:
         negates = option.flag.startswith("--no-") and option.default is True

@@ -21,7 +21,6 @@ from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import JudgeError, UsageError
-from recjudge_tui.stats.defaults import RESAMPLES
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.page import Page
@@ -193,29 +192,6 @@ def raters_option(command: Command) -> Command:
     )(command)
 
 
-def interval_options(none: str = "", *, resamples: int = RESAMPLES) -> Callable[[Command], Command]:
-    """`--resamples` and `--seed`; `none` is what else 0 leaves out."""
-
-    def decorate(command: Command) -> Command:
-        seeded = click.option(
-            "--seed",
-            type=int,
-            default=0,
-            show_default=True,
-            help="The seed for forming these groups.",
-        )(command)
-        return click.option(
-            "--resamples",
-            type=click.IntRange(0),
-            default=resamples,
-            show_default=True,
-            help="With more users than this, intervals that leave out one user at a time leave out groups of users instead;"
-            f" 0: no intervals{none}.",
-        )(seeded)
-
-    return decorate
-
-
 def segment_option(more: str = "") -> Callable[[Command], Command]:
     """`--by NAME`, passed on as `by`; `more` opens its help."""
     explanation = (
@@ -297,6 +273,7 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
     whole = whole or bool(meta.get("recjudge.all") or meta.get(_COLUMNS))
     explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
     seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
+    seen = replace(seen, notes=tuple(_with_command(note) for note in seen.notes))
     if not left_out or fmt not in ("text", "plain"):
         return seen
     kinds = [note_kind(note) for note in table.notes]
@@ -310,6 +287,17 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
         ),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
+
+
+def _with_command(note: str) -> str:
+    """The note with the command that takes its next step, if it calls for one."""
+    from recjudge_tui.cli.words import command
+    from recjudge_tui.reports.common.table import Note
+
+    if not isinstance(note, Note) or note.step is None:
+        return note
+    project = click.get_current_context().params.get("project") or ""
+    return Note(f"{note}: {command(note.step, project)}", note.kind)
 
 
 def plain_option(command: Command) -> Command:

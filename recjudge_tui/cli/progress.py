@@ -104,7 +104,7 @@ def _in_place_of_lines() -> Iterator[None]:
 def _times(elapsed: float, share: float | None = None) -> str:
     """`, 12 s elapsed, about 30 s remaining`; empty in the first second. The remaining time assumes that the rest proceeds
     at the pace so far."""
-    from recjudge_tui.reports.projects.estimate import span
+    from recjudge_tui.reports.runs import span
 
     if elapsed < 1:
         return ""

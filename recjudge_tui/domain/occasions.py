@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from datetime import date, datetime, time, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Literal, NamedTuple, get_args
 
 from recjudge_tui.domain.text import one_line
@@ -118,19 +119,84 @@ def parse_time(text: str, *, of_day: time = LAST_SECOND) -> str:
         raise UsageError(f"“{text}” is not a date in the calendar") from error
 
 
-# periods of a trend: the days, ISO weeks and months (UTC) in which lists were served, or their imports
+# ---- periods: the days, ISO weeks and months (UTC) in which lists were served, or the imports that brought them first --
+
 Over = Literal["day", "week", "month", "import"]
 OVER: tuple[Over, ...] = get_args(Over)
+_PERIOD = re.compile(r"(\d{4})(?:-W(\d\d)|-(\d\d)(?:-(\d\d))?)?", re.ASCII)
+_IMPORT = "import "
 
 
 def period_of(day: str, over: Over) -> str:
-    """The period of a day (YYYY-MM-DD): itself, `2026-W07` or `2026-02`.
-
-    Raises ValueError for a text that is not a date.
-    """
+    """The period of a day (YYYY-MM-DD): itself, `2026-W07` or `2026-02`. Raises ValueError for a text that is no date."""
     if over == "month":
         return day[:7]
     if over == "week":
         year, week, _ = date.fromisoformat(day).isocalendar()
         return f"{year}-W{week:02d}"
     return day
+
+
+def period_days(text: str) -> tuple[date, date]:
+    """The first and the last day of a year, month, week or day, named as `period_of` does. Raises UsageError."""
+    try:
+        match = _PERIOD.fullmatch(text.strip())
+        year, week, month, day = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
+        if week:
+            return date.fromisocalendar(year, week, 1), date.fromisocalendar(year, week, 7)
+        if day:
+            return date(year, month, day), date(year, month, day)
+        following = date(year, month + 1, 1) if 0 < month < 12 else date(year + 1, 1, 1)
+        return date(year, month or 1, 1), following - timedelta(days=1)
+    except ValueError:
+        raise UsageError(
+            f"“{one_line(text, 40)}” is not a period", "Write it as 2026, 2026-03, 2026-W10 or 2026-03-31."
+        ) from None
+
+
+def import_period(identity: int) -> str:
+    """The period of an import."""
+    return f"{_IMPORT}{identity}"
+
+
+def period_order(period: str) -> tuple[int, str]:
+    """A key that sorts periods in time: imports by their number, the others by name."""
+    number = period.removeprefix(_IMPORT)
+    return (int(number), "") if number != period else (0, period)
+
+
+class PeriodRange(NamedTuple):
+    """The first and the last period; empty: no bound."""
+
+    first: str
+    last: str
+
+    def has(self, period: str) -> bool:
+        place = period_order(period)
+        after = not self.first or place >= period_order(self.first)
+        return after and (not self.last or place <= period_order(self.last))
+
+
+def period_range(over: Over, since: str, until: str) -> PeriodRange:
+    """The periods from `since` to `until`, each of any length: every period counts that has a day in common with them. By
+    import, they are numbers of imports. Raises UsageError."""
+    if over == "import":
+        bounds = PeriodRange(_import_number(since), _import_number(until))
+    else:
+        bounds = PeriodRange(
+            since and period_of(period_days(since)[0].isoformat(), over),
+            until and period_of(period_days(until)[1].isoformat(), over),
+        )
+    if bounds.first and not PeriodRange("", bounds.last).has(bounds.first):
+        raise UsageError(f"{since} is after {until}", next_step="Swap them.")
+    return bounds
+
+
+def _import_number(text: str) -> str:
+    number = text.strip().removeprefix("import").strip()
+    if text and not (number.isascii() and number.isdigit()):
+        raise UsageError(
+            f"“{one_line(text, 40)}” is not the number of an import",
+            "By import, the first and the last period are numbers of imports.",
+        )
+    return text and import_period(int(number))

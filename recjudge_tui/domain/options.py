@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from recjudge_tui.domain.occasions import OVER as PERIODS
+
 Completes = Literal["", "rater", "raters", "system", "systems", "prompt"]
 
 
@@ -101,10 +103,16 @@ BY = Option(
     " number of events; “context”: for the contexts with the most cases, and for the rest.",
     flag="--by", metavar="NAME",
 )  # fmt: skip
+OVER = Option(
+    "over", str,
+    "The report for each day, ISO week or month (UTC) in which lists were served, or for the lists that each import was the"
+    " first to bring.",
+    choices=PERIODS, flag="--over",
+)  # fmt: skip
 SEED = Option("seed", int, "The seed of what is drawn.", 0, flag="--seed")
 # the cases and lists that a report is about
 OCCASIONS = (CONTEXTS, SERVED_FROM, SERVED_TO)
-CASES = (SYSTEMS, BY, *OCCASIONS)
+CASES = (SYSTEMS, BY, OVER, *OCCASIONS)
 
 
 def defaults(options: Sequence[Option]) -> dict[str, Any]:

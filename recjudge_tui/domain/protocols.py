@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL
-from recjudge_tui.domain.planted import PLANTED
+from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.published import RECSYS_ARENA, SAER_LISTS, SAER_PAIRS, ZHANG, PublishedForm
 from recjudge_tui.errors import UsageError
 

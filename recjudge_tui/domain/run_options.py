@@ -49,12 +49,13 @@ def _texts(facts: ProtocolFacts) -> bool:
 
 @dataclass(frozen=True)
 class RunOption(Option):
-    """An option of a run.
+    """An option of a run; it is rare unless it says otherwise.
 
     by_protocol: the default comes from the protocol's facts. taken_by: whether a protocol has this option. decides: what
     it affects: what the judge is asked, which cases are judged, how they are drawn, or how the run is executed.
     """
 
+    rare: bool = True
     by_protocol: bool = False
     taken_by: Callable[[ProtocolFacts], bool] = _any
     decides: Decides = "question"
@@ -82,23 +83,23 @@ _DECLARED = (
         "as_published", bool, "Ask as the paper does: its settings and the form of its prompt.",
         default=False, flag="--as-published", taken_by=lambda facts: facts.published is not None,
         details="--dry-run shows all of it; docs/method.md says where our own form differs and why.",
-        label="form", form_choices=(("own", "our own"), ("published", "as published")),
+        label="form", form_choices=(("own", "our own"), ("published", "as published")), rare=False,
     ),
     RunOption(
         "systems", tuple, "The systems to judge, separated by commas. Default: all.",
         decides="cases", default=(), flag="--systems", metavar="A,B,...", label="systems", placeholder="all",
-        completes="systems",
+        completes="systems", rare=False,
     ),
     RunOption(
         "baseline", str, "Compare each system with this one only. Default: every pair of systems.",
         decides="cases", default="", flag="--baseline", metavar="SYS", taken_by=_pairs,
-        label="baseline", placeholder="every pair", completes="system",
+        label="baseline", placeholder="every pair", completes="system", rare=False,
     ),
-    *(RunOption(**vars(option), decides="cases") for option in (CONTEXTS, SERVED_FROM, SERVED_TO)),
+    *(RunOption(**{**vars(option), "rare": True}, decides="cases") for option in (CONTEXTS, SERVED_FROM, SERVED_TO)),
     RunOption(
         "top_k", int, "How many items of each list are shown to the judge.",
         default=ProtocolFacts.top_k, by_protocol=True, bounds={"ge": 1, "le": 1000},
-        flag="--top", metavar="K", taken_by=_lists, label="top K",
+        flag="--top", metavar="K", taken_by=_lists, label="top K", rare=False,
     ),
     RunOption(
         "history", int, "How many purchases and ratings of the user are shown, newest first.",
@@ -169,11 +170,11 @@ _DECLARED = (
     ),
     RunOption(
         "limit", int, "Judge only the first N cases, user by user.",
-        decides="draw", bounds={"ge": 1}, flag="--limit", metavar="N", label="first N", placeholder="all",
+        decides="draw", bounds={"ge": 1}, flag="--limit", metavar="N", label="first N", placeholder="all", rare=False,
     ),
     RunOption(
         "sample", int, "Judge N cases of users drawn at random.",
-        decides="draw", bounds={"ge": 1}, flag="--sample", metavar="N", label="sample N", placeholder="no sample",
+        decides="draw", bounds={"ge": 1}, flag="--sample", metavar="N", label="sample N", placeholder="no sample", rare=False,
     ),
     RunOption(
         "stratify", str, "Draw the sample's users at random, or evenly from 4 activity levels.",
@@ -185,7 +186,7 @@ _DECLARED = (
         "until", str, "Stop when an anytime-valid interval separates every two systems.",
         decides="cases", default="", choices=("decided",), flag="--until", details="Users are judged in random order.",
         taken_by=lambda facts: facts.decidable, label="until",
-        form_choices=(("", "all are judged"), ("decided", "decided")),
+        form_choices=(("", "all are judged"), ("decided", "decided")), rare=False,
     ),
     RunOption(
         "margin", float, "With --until: also stop when the interval is at most this wide.",
@@ -231,7 +232,7 @@ _DECLARED = (
     ),
     RunOption(
         "budget_usd", float, "Stop before the run costs more than this.",
-        decides="work", bounds={"gt": 0}, flag="--budget", metavar="USD", label="budget $", placeholder="none",
+        decides="work", bounds={"gt": 0}, flag="--budget", metavar="USD", label="budget $", placeholder="none", rare=False,
     ),
     RunOption(
         "requests_per_minute", float, "The maximum number of requests per minute.",

@@ -10,16 +10,20 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 
 @dataclass(frozen=True)
 class Segment:
-    """One group of users or of contexts: the `members`, or with `others` everyone else. `groups` counts the groups that
-    are looked at side by side."""
+    """One group of users or of contexts: the `members`, or with `others` everyone else; or a period. `groups` counts the
+    groups that are looked at side by side. `imported`: only lists and texts that this import was the first to bring.
+    """
 
     name: str
-    of: Literal["user", "context"]
-    members: frozenset[str]
+    of: Literal["user", "context", "period"]
+    members: frozenset[str] = frozenset()
     others: bool = False
     groups: int = 1
+    imported: int = 0
 
     def holds(self, user_id: str, context: str) -> bool:
+        if self.of == "period":
+            return True
         return ((user_id if self.of == "user" else context) in self.members) != self.others
 
 
@@ -36,6 +40,11 @@ class CaseSelection:
     def groups(self) -> int:
         """How many groups are looked at, by which claims are adjusted; 1 where there are none."""
         return 1 if self.segment is None else self.segment.groups
+
+    @property
+    def imported(self) -> int:
+        """The import of whose lists these are; 0 for all."""
+        return 0 if self.segment is None else self.segment.imported
 
 
 EVERY_CASE = CaseSelection()

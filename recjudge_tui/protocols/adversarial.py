@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.protocols.pairwise import PROTOCOL as PAIRWISE
 

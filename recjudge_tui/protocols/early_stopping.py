@@ -13,8 +13,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequence
-from recjudge_tui.stats.experiments.stopping import EVEN, StoppingRule, StoppingState, is_decided
+from recjudge_tui.stats.planning import EVEN, ConfidenceSequence, StoppingRule, StoppingState, is_decided
 
 Pair = tuple[str, str]
 # the systems of a case (the second empty for a single list) -> the verdict's value, None where it has none

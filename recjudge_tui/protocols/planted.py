@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recjudge_tui.domain.planted import PLANTED
+from recjudge_tui.domain.made_lists import PLANTED
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.protocols.pointwise import PROTOCOL as POINTWISE
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL
-from recjudge_tui.domain.planted import PLANTED
+from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.protocols.base import Protocol
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,13 +13,10 @@ from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, with_unit
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.defaults import TOP_K
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
-from recjudge_tui.stats.text.metrics import TEXT_METRICS, Score, text_metric
-from recjudge_tui.stats.text.words import TOKENS, Tokens
+from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
+from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
 from recjudge_tui.store.cases.metric_inputs import (
-    ListCase,
-    ReferredText,
-    TextCase,
+    MeasuredCase,
     ensure_list_cases,
     ensure_text_cases,
     ranked_slates,
@@ -31,24 +28,8 @@ from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts,
 from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
 
 NAMES: tuple[str, ...] = (*TEXT_METRICS, *LIST_METRICS)
-_NOT_KNOWN = "the list or text was never imported"
-_NO_REFERENCE = "no reference was imported"
-_NO_RELEVANT = "nothing relevant is held out for the user"
-_NO_GAINS = "the user's held-out events have no value above 0, or have a negative one"
-_NO_CATEGORY = "no item of the list has a category"
-# why a metric is undefined on a list
-_UNDEFINED: Mapping[str, str] = {
-    "auc": "an item has no score, or the list lacks relevant or other items",
-    **dict.fromkeys(("ndcg", "precision", "recall", "map", "map_min", "mrr", "hit_rate"), _NO_RELEVANT),
-    **dict.fromkeys(("ndcg_exp", "ndcg_explicit"), _NO_GAINS),
-    "urd": _NO_CATEGORY,
-    "ild": "fewer than two items of the list have categories",
-    "novelty": "no item of the list occurs in an event",
-    "popularity": "the list is empty",
-    "title_ild": "fewer than two items of the list have titles",
-    "near_duplicates": "the list is empty",
-    "category_coverage": _NO_CATEGORY,
-}
+_KNOWN = f"Texts: {', '.join(TEXT_METRICS)}. Lists: {', '.join(LIST_METRICS)}."
+_UNITS: tuple[CaseKind, ...] = ("explanation", "list", "pair")
 
 
 class Metric(NamedTuple):
@@ -92,14 +73,6 @@ class MetricSummary:
         return [first, *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items())]
 
 
-class _MetricVerdicts(NamedTuple):
-    """One metric's verdicts, and the number of cases left out by reason."""
-
-    metric: Metric
-    verdicts: list[DerivedVerdict]
-    left_out: Counter[str]
-
-
 def read_metric(text: str, k: int = TOP_K, tokens: Tokens = "auto") -> Metric:
     """A metric from its name, as in `ndcg`, or from its rater's: `ndcg@5`, `rouge-l@characters`.
 
@@ -107,18 +80,16 @@ def read_metric(text: str, k: int = TOP_K, tokens: Tokens = "auto") -> Metric:
     """
     name, at, chosen = text.strip().lower().partition("@")
     if name not in NAMES:
-        raise UsageError(
-            f"no metric “{text}”", f"Texts: {', '.join(TEXT_METRICS)}. Lists: {', '.join(LIST_METRICS)}."
-        )
+        raise UsageError(f"no metric “{text}”", _KNOWN)
     if name in TEXT_METRICS:
         tokenisation = tokens if not at else next((way for way in TOKENS if way == chosen), None)
         if tokenisation is None:
             raise UsageError(f"“{text}”: unknown tokens “{chosen}”", f"Available: {', '.join(TOKENS)}.")
         return Metric(name, tokens=tokenisation)
-    if name == "auc":
+    if name in NO_CUTOFF:
         if at:
             raise UsageError(
-                f"“{text}”: AUC uses all candidates of a list and has no cutoff", next_step="Write auc."
+                f"“{text}”: {name} uses the whole list and has no cutoff", next_step=f"Write {name}."
             )
         return Metric(name)
     if at:
@@ -145,34 +116,32 @@ def make_metric_raters(
     when another rater has the name; RunError when nothing can be judged or a package is missing.
     """
     if not names:
-        raise UsageError(
-            "which metric?", f"Texts: {', '.join(TEXT_METRICS)}. Lists: {', '.join(LIST_METRICS)}."
-        )
+        raise UsageError("which metric?", _KNOWN)
     metrics = list(dict.fromkeys(read_metric(name, k, tokens) for name in names))
     for metric in metrics:
         _same_rater(db, project_id, metric)
-    texts = _text_scores(db, project_id, [metric for metric in metrics if metric.tokens is not None])
-    lists = _list_values(db, project_id, [metric for metric in metrics if metric.tokens is None])
+    scores = _scores(db, project_id, metrics)
     with db.transaction():
-        judged = [*_judge_texts(db, project_id, texts), *_judge_lists(db, project_id, lists)]
-        if not any(computed.verdicts for computed in judged):
+        cases = [
+            *(ensure_text_cases(db, project_id) if any(m.tokens is not None for m in metrics) else ()),
+            *(ensure_list_cases(db, project_id) if any(m.tokens is None for m in metrics) else ()),
+        ]
+        labels = {1.0: "A", 0.0: tie_label(db, project_id), -1.0: "B"}
+        made = {metric: _verdicts(metric, cases, scores[metric], labels) for metric in metrics}
+        if not any(verdicts for verdicts, _ in made.values()):
             reasons = "; ".join(
-                f"{computed.metric.rater}: {count} × {why}"
-                for computed in judged
-                for why, count in computed.left_out.items()
+                f"{metric.rater}: {count} × {why}"
+                for metric, (_, left_out) in made.items()
+                for why, count in left_out.items()
             )
+            kinds = sorted({"explanations" if metric.tokens is not None else "lists" for metric in metrics})
+            nothing = f"The project has no {' and no '.join(kinds)}"
             raise RunError(
                 "these metrics have nothing to judge",
-                f"{reasons or _nothing_like(metrics)}.",
+                f"{reasons or nothing}.",
                 "Text metrics need explanations with a reference; list metrics need held-out events.",
             )
-        made = {computed.metric: _store(db, project_id, computed) for computed in judged}
-    return [made[metric] for metric in metrics]
-
-
-def _nothing_like(metrics: Sequence[Metric]) -> str:
-    wanted = {"explanations" if metric.tokens is not None else "lists" for metric in metrics}
-    return f"The project has no {' and no '.join(sorted(wanted))}"
+        return [_store(db, project_id, metric, *made[metric]) for metric in metrics]
 
 
 def _same_rater(db: Database, project_id: int, metric: Metric) -> None:
@@ -183,30 +152,28 @@ def _same_rater(db: Database, project_id: int, metric: Metric) -> None:
         raise UsageError(
             f"the name “{metric.rater}” is taken by a rater of kind {row['kind']}",
             "The metric needs this name for its own rater.",
-            "“recjudge rater delete” removes it with its verdicts.",
+            "Rename or delete that rater first.",
         )
     if json.loads(row["recipe"]) != metric.recipe:
         raise UsageError(
             f"a different metric is already called “{metric.rater}”",
             f"Its recipe is {row['recipe']}.",
-            "Delete it first with “recjudge rater delete”.",
+            "Delete it first.",
         )
 
 
-def _store(db: Database, project_id: int, computed: _MetricVerdicts) -> MetricSummary:
+def _store(
+    db: Database, project_id: int, metric: Metric, verdicts: list[DerivedVerdict], left_out: Counter[str]
+) -> MetricSummary:
     """Store one metric's verdicts; creates no rater without verdicts. Call inside a transaction."""
-    metric = computed.metric
     _same_rater(db, project_id, metric)
     updated = find_rater(db, project_id, metric.rater) is not None
-    if computed.verdicts or updated:
+    if verdicts or updated:
         rater_id = ensure_rater(db, project_id, metric.rater, "metric", metric.recipe)
-        replace_verdicts(db, rater_id, computed.verdicts, f"computed: {metric.rater}")
-    counts = Counter(verdict.protocol for verdict in computed.verdicts)
+        replace_verdicts(db, rater_id, verdicts, f"computed: {metric.rater}")
+    counts = Counter(verdict.protocol for verdict in verdicts)
     made = {str(unit): counts[_measured_as(unit)] for unit in _UNITS if counts[_measured_as(unit)]}
-    return MetricSummary(metric.rater, made, dict(sorted(computed.left_out.items())), updated)
-
-
-_UNITS: tuple[CaseKind, ...] = ("explanation", "list", "pair")
+    return MetricSummary(metric.rater, made, dict(sorted(left_out.items())), updated)
 
 
 def _measured_as(unit: CaseKind) -> str:
@@ -214,96 +181,51 @@ def _measured_as(unit: CaseKind) -> str:
     return next(name for name in with_unit(unit) if unit == "pair" or protocol_facts(name).scores)
 
 
-def _text_scores(db: Database, project_id: int, metrics: Sequence[Metric]) -> dict[Metric, dict[int, Score]]:
-    """metric -> explanation id -> score."""
-    if not metrics:
-        return {}
-    scorers = {metric: text_metric(metric.name, metric.tokens or "auto") for metric in metrics}
+def _scores(db: Database, project_id: int, metrics: Sequence[Metric]) -> dict[Metric, dict[int, Score]]:
+    """metric -> id of a text or list -> score."""
     scores: dict[Metric, dict[int, Score]] = {metric: {} for metric in metrics}
+    scorers = {m: text_metric(m.name, m.tokens) for m in metrics if m.tokens is not None}
     # text by text: what is cut into words for one metric is cut for all
-    for text in referred_texts(db, project_id):
+    for text in referred_texts(db, project_id) if scorers else ():
         for metric, scorer in scorers.items():
-            scores[metric][text.explanation_id] = _scored(scorer, text)
+            known = bool(text.reference.strip())
+            scores[metric][text.explanation_id] = (
+                scorer(text.text, text.reference) if known else Score(None, "no reference was imported")
+            )
+    if len(scorers) < len(metrics):
+        lists = list(ranked_slates(db, project_id))
+        data = load_evaluation_data(db, project_id)
+        for metric in metrics:
+            if metric.tokens is None:
+                values = list_values([ranked for _, ranked in lists], data, metric.k or 1, (metric.name,))
+                reason = LIST_METRICS[metric.name].reason
+                for (slate, _), value in zip(lists, values[metric.name].tolist(), strict=True):
+                    scores[metric][slate] = Score(None, reason) if math.isnan(value) else Score(value, "")
     return scores
 
 
-def _scored(scorer: Callable[[str, str], Score], text: ReferredText) -> Score:
-    if not text.reference.strip():
-        return Score(None, _NO_REFERENCE)
-    return scorer(text.text, text.reference)
-
-
-def _list_values(
-    db: Database, project_id: int, metrics: Sequence[Metric]
-) -> dict[Metric, dict[int, float | None]]:
-    """metric -> slate id -> value, None if undefined."""
-    by_metric: dict[Metric, dict[int, float | None]] = {metric: {} for metric in metrics}
-    if metrics:
-        data = load_evaluation_data(db, project_id)
-        for slate_id, ranked in ranked_slates(db, project_id):
-            for metric in metrics:
-                by_metric[metric][slate_id] = LIST_METRICS[metric.name].of(ranked, data, metric.k or 0)
-    return by_metric
-
-
-def _judge_texts(
-    db: Database, project_id: int, scores: Mapping[Metric, Mapping[int, Score]]
-) -> Iterator[_MetricVerdicts]:
-    cases = ensure_text_cases(db, project_id) if scores else []
-    for metric, by_text in scores.items():
-        left_out: Counter[str] = Counter()
-        yield _MetricVerdicts(metric, list(_of_texts(cases, by_text, left_out)), left_out)
-
-
-def _of_texts(
-    cases: Sequence[TextCase], scores: Mapping[int, Score], left_out: Counter[str]
-) -> Iterator[DerivedVerdict]:
-    for case_id, explanation_id in cases:
-        # texts imported after the scores were computed wait for the next update
-        value, reason = scores.get(explanation_id or 0, Score(None, _NOT_KNOWN))
-        if value is None:
-            left_out[f"explanation: {reason}"] += 1
-        else:
-            yield DerivedVerdict(case_id, OVERALL, _measured_as("explanation"), value, "", "")
-
-
-def _judge_lists(
-    db: Database, project_id: int, values: Mapping[Metric, Mapping[int, float | None]]
-) -> Iterator[_MetricVerdicts]:
-    if not values:
-        return
-    cases = ensure_list_cases(db, project_id)
-    labels = {1.0: "A", 0.0: tie_label(db, project_id), -1.0: "B"}
-    for metric, by_slate in values.items():
-        left_out: Counter[str] = Counter()
-        verdicts = list(_of_lists(cases, by_slate, labels, _UNDEFINED[metric.name], left_out))
-        yield _MetricVerdicts(metric, verdicts, left_out)
-
-
-def _of_lists(
-    cases: Sequence[ListCase],
-    values: Mapping[int, float | None],
-    labels: Mapping[float, str],
-    undefined: str,
-    left_out: Counter[str],
-) -> Iterator[DerivedVerdict]:
+def _verdicts(
+    metric: Metric, cases: Sequence[MeasuredCase], scores: Mapping[int, Score], labels: Mapping[float, str]
+) -> tuple[list[DerivedVerdict], Counter[str]]:
+    """A metric's verdicts on the cases of its kind, and the number of cases left out by reason."""
+    verdicts: list[DerivedVerdict] = []
+    left_out: Counter[str] = Counter()
+    # texts and lists imported after the scores were computed wait for the next update
+    unknown = Score(None, "the list or text was never imported")
     for case in cases:
-        what = "pair" if case.is_pair else "list"
-        slates = (case.slate_a, case.slate_b) if case.is_pair else (case.slate_a,)
-        known = [values[slate] for slate in slates if slate is not None and slate in values]
-        if len(known) < len(slates):
-            left_out[f"{what}: {_NOT_KNOWN}"] += 1
-        elif any(value is None for value in known):
-            left_out[f"{what}: {undefined}"] += 1
-        else:
-            yield _verdict(case, [value for value in known if value is not None], labels)
-
-
-def _verdict(case: ListCase, values: Sequence[float], labels: Mapping[float, str]) -> DerivedVerdict:
-    if not case.is_pair:
-        return DerivedVerdict(case.case_id, OVERALL, _measured_as("list"), values[0], "", "")
-    first, second = values
-    # sums of the same terms in a different order may differ in the last digit
-    same = math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
-    sign = 0.0 if same else math.copysign(1.0, first - second)
-    return DerivedVerdict(case.case_id, OVERALL, _measured_as("pair"), sign, labels[sign], "")
+        if (case.kind == "explanation") != (metric.tokens is not None):
+            continue
+        found = [scores.get(content or 0, unknown) for content in case.contents]
+        values = [score.value for score in found if score.value is not None]
+        if len(values) < len(found):
+            reasons = [score.reason for score in found if score.value is None]
+            left_out[f"{case.kind}: {unknown.reason if unknown.reason in reasons else reasons[0]}"] += 1
+            continue
+        value, label = values[0], ""
+        if case.kind == "pair":
+            # sums of the same terms in a different order may differ in the last digit
+            same = math.isclose(*values, rel_tol=1e-9, abs_tol=1e-12)
+            value = 0.0 if same else math.copysign(1.0, values[0] - values[1])
+            label = labels[value]
+        verdicts.append(DerivedVerdict(case.case_id, OVERALL, _measured_as(case.kind), value, label, ""))
+    return verdicts, left_out

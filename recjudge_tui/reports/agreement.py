@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
 from recjudge_tui.domain.options import RATERS, TRUTH
-from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES
 from recjudge_tui.domain.scales import MOST_LABELS
@@ -33,7 +33,13 @@ from recjudge_tui.reports.rater_pairs import (
     unfit,
 )
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import borrowed_notes, few_cases, left_out_notes
+from recjudge_tui.reports.words import (
+    borrowed_notes,
+    few_cases,
+    lacking_notes,
+    left_out_notes,
+    orientation_notes,
+)
 from recjudge_tui.shapes import Base, Meeting, Met, Orientation, Pairs, Side, meet, pairs, under_protocol
 from recjudge_tui.stats.agreement import (
     ac2,
@@ -76,7 +82,7 @@ def agreement(project: Project, choose: Options) -> Table:
     }  # fmt: skip
     made = tables[chosen[0]](project, choose) if chosen else pairs_table(project, choose)
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
-    return replace(made, settings=filled)
+    return replace(made, settings={**made.settings, **filled})
 
 
 _BENCHMARK = Report(
@@ -125,10 +131,9 @@ def _hyphens(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _met(project: Project, choose: Options, raters: tuple[str, ...] | None = None) -> Met:
+def _met(project: Project, choose: Options) -> Met:
     """The raters that meet. Raises UsageError for a value of a missing truth that lies off a scale."""
-    selection = choose.selection() if raters is None else choose.selection(raters=raters)
-    met = meet(project, selection, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
+    met = meet(project, choose.selection(), choose.truth, fills=(choose.missing_truth, choose.missing_judge))
     for meeting, labels in label_sets(met).items() if choose.missing_truth is not None else ():
         facts = protocol_facts(meeting.protocol)
         ends = (labels[0], labels[-1]) if labels else None if facts.labels else facts.ends
@@ -180,34 +185,23 @@ def pairs_table(project: Project, choose: Options) -> Table:
             if not system:
                 seen[where_of(meeting)] = outer.complete.seen
             for level in choose.levels:
-                found = (
-                    _of_systems(outer.complete, choose.stats)
-                    if level == SYSTEM
-                    else _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
-                )
-                for row in found:
-                    rows.append(
-                        {**_who(meeting), **({"system": system} if by_system else {}), "level": level, **row}
-                    )
-    between = (
-        {}
-        if choose.stats
-        else {k: v for m in met.meetings for k, v in between_labels(m, met, labels[m]).items()}
-    )
-    notes = [
-        *_sanity_notes(met),
-        *lacking_notes(lacks),
-        *_about(met),
-        *(
-            Note(
-                f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
-                " agreement and kappas compare labels"
-            )
-            for rater, value in sorted(between.items())
-        ),
-        *orientation_notes(seen),
-        *_definitions(rows),
+                found = _of_systems(outer.complete, choose.stats)
+                if level != SYSTEM:
+                    found = _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
+                about = _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
+                rows += [about | row for row in found]
+    between: dict[str, float] = {}
+    for meeting in met.meetings if not choose.stats else ():
+        between |= between_labels(meeting, met, labels[meeting])
+    fractions = [
+        Note(
+            f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
+            " agreement and kappas compare labels"
+        )
+        for rater, value in sorted(between.items())
     ]
+    notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met), *fractions]
+    notes += [*orientation_notes(seen), *_definitions(rows)]
     if rows and "pair" in choose.levels and not met.ratings.cases.has_item.any():
         notes.append(Note("no case is about a single item, so the level pair equals the level user"))
     if not rows:
@@ -335,42 +329,6 @@ def _about(met: Met) -> Iterator[Note]:
     yield from (Note(text) for text in scale_notes(met.project.db, met.project.id, asked))
 
 
-def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:
-    """One note for each side from which figures see pairs; `by_where` names the figures that do."""
-    wheres: dict[str, list[str]] = {}
-    for where, how in by_where.items():
-        if how.words():
-            wheres.setdefault(how.words(), []).append(where)
-    if len(wheres) == 1:
-        return [definition(words) for words in wheres]
-    return [definition(f"{', '.join(places)}: {words}") for words, places in wheres.items()]
-
-
-def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
-    """What is missing from each comparison (its system, empty for all of them): one note for all with the same text.
-
-    Sentences are joined only for exactly the same raters, so that no note claims more than was counted.
-    """
-    raters: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
-    for meeting, system, outer in lacks:
-        who = meeting.a.rater, meeting.b.rater
-        for sentence in outer.lacking(who):
-            place = f"{meeting.aspect}, {system}" if system else meeting.aspect
-            raters.setdefault((sentence, meeting.protocol, place), []).append(who)
-    places: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[str]] = {}
-    for (sentence, protocol, place), met in raters.items():
-        places.setdefault((sentence, protocol, tuple(met)), []).append(place)
-    notes = []
-    for (sentence, protocol, pairs_), where in places.items():
-        shared = set(pairs_[0]).intersection(*pairs_)
-        who_ = ", ".join(f"{a} and {b}" for a, b in pairs_)
-        if len(pairs_) > 1 and len(shared) == 1:
-            (common,) = shared
-            who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
-        notes.append(Note(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}"))
-    return notes
-
-
 def _definitions(rows: Sequence[Row]) -> Iterator[Note]:
     if any(row.get("ceiling") is not None for row in rows):
         yield definition(
@@ -383,8 +341,8 @@ def _definitions(rows: Sequence[Row]) -> Iterator[Note]:
         )
     if any(row["level"] == SYSTEM for row in rows):
         yield definition(
-            "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that"
-            " both judged; n: systems, interval by Fisher's z"
+            "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases"
+            " that both judged; n: systems, interval by Fisher's z"
         )
     if rows:
         yield definition(
@@ -441,9 +399,11 @@ def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
     """A correlation over systems, with Fisher's z: variance 1 / (n - 3), of Spearman (1 + r² / 2) / (n - 3) (Bonett and
     Wright), of Kendall .437 / (n - 4) (Fieller, Hartley and Pearson)."""
     n = x.size
-    value = _CORRELATION[stat](x, y) if n > 1 else None
+    if n < 3:
+        return undefined("needs three systems: over two every correlation is 1 or -1", n)
+    value = _CORRELATION[stat](x, y)
     if value is None:
-        return undefined("needs at least two systems" if n < 2 else STATISTICS[stat].undefined, n)
+        return undefined(STATISTICS[stat].undefined, n)
     if n < _FEWEST_SYSTEMS + (stat == "kendall"):
         return Estimate(value, None, None, n, note=f"no interval: {quantity(n, 'system')}, too few")
     if abs(value) > 1 - 1e-9:
@@ -469,6 +429,8 @@ _WORDS = (
     (0.0, "barely"),
 )
 _SYMBOLS = {"qwk": "κ", "kappa": "κ", "kappa_linear": "κ", "pearson": "r", "spearman": "ρ", "kendall": "τ"}
+# columns that fit 80 cells
+_WIDEST = 5
 _UNITS = {"list": "list", "pair": "pair", "explanation": "text"}
 
 
@@ -479,15 +441,20 @@ def short(value: float) -> str:
 
 
 def _against_people(rows: Sequence[Row], met: Met) -> list[Row]:
-    """The rows about machines and the best kind of reference that there is; without any, all rows."""
-    raters = met.ratings.raters
-
-    def kind(row: Row) -> str:
-        return raters[str(row["rater_b"])].kind
-
-    about = [r for r in rows if raters[str(r["rater_a"])].kind not in REFERENCES and kind(r) in REFERENCES]
-    best = next((k for k in REFERENCES if any(kind(row) == k for row in about)), "")
-    return [row for row in about if kind(row) == best] or list(rows)
+    """The rows about machines and, of each protocol, the best kind of reference that there is; without any, all rows."""
+    kinds = {name: rater.kind for name, rater in met.ratings.raters.items()}
+    of_machines = [row for row in rows if kinds[str(row["rater_a"])] not in REFERENCES]
+    best: dict[object, int] = {}
+    for row in of_machines:
+        if (kind := kinds[str(row["rater_b"])]) in REFERENCES:
+            place = REFERENCES.index(kind)
+            best[row["protocol"]] = min(place, best.get(row["protocol"], place))
+    told = [
+        row
+        for row in of_machines
+        if row["protocol"] in best and kinds[str(row["rater_b"])] == REFERENCES[best[row["protocol"]]]
+    ]
+    return told or list(rows)
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -500,37 +467,48 @@ def _answer(rows: Sequence[Row], met: Met) -> str:
     told = _against_people(rows, met)
     stat, level, protocol = told[0]["stat"], told[0]["level"], told[0]["protocol"]
     told = [r for r in told if (r["stat"], r["level"], r["protocol"]) == (stat, level, protocol)]
-    by_raters: dict[tuple[str, str], list[float]] = {}
+    by_raters: dict[tuple[str, str], list[Row]] = {}
     for row in told:
         if isinstance(row["value"], float):
-            by_raters.setdefault((str(row["rater_a"]), str(row["rater_b"])), []).append(row["value"])
-    size = _size(told, str(protocol), str(level))
+            by_raters.setdefault((str(row["rater_a"]), str(row["rater_b"])), []).append(row)
     if not by_raters:
         return f"No agreement can be computed: {told[0]['note']}."
-    symbol = _SYMBOLS.get(
-        str(stat), label_of(str(stat)).lower() if stat == "percent" else label_of(str(stat))
-    )
-    ordered = sorted(by_raters.items(), key=lambda item: -sum(item[1]) / len(item[1]))
-    said = [_said(*names, values, str(stat), symbol, met) for names, values in ordered[:2]]
+    ordered = sorted(by_raters.values(), key=lambda mine: -sum(_values(mine)) / len(mine))
+    said = [_said(mine, met) for mine in (ordered if len(ordered) < 3 else ordered[:1])]
     if len(ordered) > 2:
-        (a, b), values = ordered[-1]
-        said = [said[0], f"{len(ordered) - 2} more, down to {a} and {b} ({symbol} {_spread(values)})"]
-    tops = [float(str(row["ceiling"])) for row in told if row.get("ceiling") is not None]
-    if tops:
-        said.append(f"people reach {_spread(tops)}")
-    return f"{'; '.join(said)}. {size}."
+        worst = ordered[-1]
+        names = f"{worst[0]['rater_a']} and {worst[0]['rater_b']}"
+        said.append(
+            f"{len(ordered) - 1} more, down to {names} ({_symbol(worst[0])} {_spread(_values(worst))})"
+        )
+    tops = [row["ceiling"] for row in told if isinstance(row.get("ceiling"), float)]
+    said += [f"people reach {_spread([float(str(top)) for top in tops])}"] if tops else []
+    return f"{'; '.join(said)}. {_size(told, str(protocol), str(level))}."
 
 
-def _said(a: str, b: str, values: Sequence[float], stat: str, symbol: str, met: Met) -> str:
+def _values(rows: Sequence[Row]) -> list[float]:
+    return [float(str(row["value"])) for row in rows]
+
+
+def _symbol(row: Row) -> str:
+    return _SYMBOLS.get(str(row["stat"]), label_of(str(row["stat"])))
+
+
+def _said(rows: Sequence[Row], met: Met) -> str:
+    """How well two raters agree: in Landis and Koch's words if a figure's interval excludes 0, or none has one."""
+    a, b, stat = (str(rows[0][name]) for name in ("rater_a", "rater_b", "stat"))
+    values, lows = _values(rows), [row["ci_low"] for row in rows if isinstance(row["ci_low"], float)]
     top, mean = max(values), sum(values) / len(values)
-    figure = f"at most {short(top)}" if len(values) > 1 and top < _LOW_KAPPA else _spread(values)
+    figure = f"{_symbol(rows[0])} {f'at most {short(top)}' if len(values) > 1 and top < _LOW_KAPPA else _spread(values)}"
     other = "the users" if met.ratings.raters[b].kind == "ground_truth" else b
-    if stat in ("percent", "bias") or STATISTICS[stat].directed:
-        return f"{a} and {other}: {symbol} {figure}"
-    judged = top if top < _LOW_KAPPA else mean
-    word = next((word for least, word in _WORDS if judged >= least), "")
-    verb = f"{word} agrees" if word == "barely" else f"agrees {word}"
-    return f"{a} {verb if word else 'does not agree'} with {other} ({symbol} {figure})"
+    if rows[0]["level"] == SYSTEM:
+        return f"{a} and {other} rank the systems alike with {figure}"
+    if not STATISTICS[stat].symmetric or stat == "percent":
+        return f"{a} and {other}: {figure}"
+    if lows and max(float(str(low)) for low in lows) <= 0:
+        return f"{a} does not agree with {other} beyond chance ({figure}, every interval includes 0)"
+    word = next((word for least, word in _WORDS if (top if top < _LOW_KAPPA else mean) >= least), "hardly")
+    return f"{a} {f'{word} agrees' if word in ('barely', 'hardly') else f'agrees {word}'} with {other} ({figure})"
 
 
 def _size(rows: Sequence[Row], protocol: str, level: str) -> str:
@@ -540,51 +518,61 @@ def _size(rows: Sequence[Row], protocol: str, level: str) -> str:
 
 
 def _brief(rows: Sequence[Row], met: Met) -> Table:
-    """One row a rater, one column an aspect, or of one aspect a column for each statistic; then what people reach."""
+    """One row a rater, one column an aspect, or of one aspect a column for each statistic; then what people reach. What
+    would be too wide has one row a rater and aspect."""
     told = _against_people(rows, met)
     aspects = list(dict.fromkeys(str(row["aspect"]) for row in told))
     by_stat = len(aspects) == 1
     if not by_stat:
-        first: dict[tuple[object, ...], object] = {}
-        for row in told:
-            first.setdefault((row["rater_a"], row["rater_b"], row["protocol"], row["aspect"]), row["stat"])
-        told = [r for r in told if first[r["rater_a"], r["rater_b"], r["protocol"], r["aspect"]] == r["stat"]]
-    cells = [
-        name
-        for name in ("rater_b", "protocol", "system", "level", "stat")
-        if not (by_stat and name == "stat")
-    ]
-    kept = ["rater_a", *(name for name in cells if len({row.get(name) for row in told}) > 1)]
+        firsts: dict[tuple[object, ...], object] = {}
+        told = [row for row in told if firsts.setdefault(_pair(row), row["stat"]) == row["stat"]]
+    several = ("rater_b", "protocol", "system", "level", *(() if by_stat else ("stat",)))
+    about = [name for name in several if len({row.get(name) for row in told}) > 1]
+    long = "protocol" in about or (not by_stat and len(aspects) + len(about) > _WIDEST)
+    about = [name for name in about if name != "protocol"] + (["aspect"] if long else [])
     lines: dict[tuple[object, ...], Row] = {}
-    tops: dict[str, Row] = {}
+    tops: dict[tuple[object, ...], Row] = {}
+    names: dict[str, None] = {}
     for row in told:
-        key = tuple(row.get(name) for name in kept)
-        line = lines.setdefault(key, {name: row.get(name) for name in kept} | {"note": ""})
-        column = label_of(str(row["stat"])) if by_stat else str(row["aspect"])
+        where = tuple(_question(row, told) if name == "aspect" else row.get(name) for name in about)
+        same: Row = dict(zip(about, where, strict=True))
+        column = label_of(str(row["stat"])) if by_stat else "agreement" if long else str(row["aspect"])
+        line = lines.setdefault((row["rater_a"], *where), {"rater_a": row["rater_a"], **same, "note": ""})
         line[column] = _cell(row, "value", "ci")
-        least = few_cases(int(str(row["n"]))) if row["level"] != SYSTEM else ""
-        line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else least)
-        if row.get("ceiling") is not None and int(str(row["ceiling_n"])) >= int(
-            str(tops.get(column, {}).get("ceiling_n", 0))
-        ):
-            tops[column] = row
-    if tops:
-        lines["people",] = {
-            "rater_a": "people",
-            **{c: _cell(row, "ceiling", "ceiling") for c, row in tops.items()},
-        }
-    names = [label_of(s) for s in dict.fromkeys(str(row["stat"]) for row in told)] if by_stat else aspects
+        little = few_cases(int(str(row["n"]))) if row["level"] != SYSTEM else ""
+        line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
+        names[column] = None
+        if row.get("ceiling") is not None:
+            if long and isinstance(row["ceiling"], float):
+                line["people"] = short(row["ceiling"])
+            else:
+                tops.setdefault(where, {"rater_a": "people", **same})[column] = _cell(
+                    row, "ceiling", "ceiling"
+                )
+    shown: list[Row] = []
+    for where in dict.fromkeys(key[1:] for key in lines):
+        shown += [line for key, line in lines.items() if key[1:] == where]
+        shown += [tops[where]] if where in tops else []
+    names |= {"people": None} if any("people" in line for line in shown) else {}
+    stats = list(dict.fromkeys(label_of(str(row["stat"])) for row in told))
     by_name = {column.name: column for column in _COLUMNS}
-    columns = [*(by_name[name] for name in kept), *(Column(name, name) for name in names)]
-    if any(line.get("note") for line in lines.values()):
-        columns.append(by_name["note"])
+    columns = [*(by_name[name] for name in ("rater_a", *about)), *(Column(name, name) for name in names)]
+    columns += [by_name["note"]] if any(line.get("note") for line in shown) else []
     known = {column.name for column in columns}
-    shown = tuple({name: value for name, value in line.items() if name in known} for line in lines.values())
-    stats = list(dict.fromkeys(str(row["stat"]) for row in told))
-    title = f"Agreement · {label_of(stats[0])}" if not by_stat and len(stats) == 1 else "Agreement"
-    if len({row["rater_b"] for row in told}) == 1:
-        title += f" with {told[0]['rater_b']}"
-    return Table(title, tuple(columns), shown)
+    title = f"Agreement · {stats[0]}" if not by_stat and len(stats) == 1 else "Agreement"
+    title += "" if "rater_b" in about else f" with {told[0]['rater_b']}"
+    kept = tuple({name: value for name, value in line.items() if name in known} for line in shown)
+    return Table(title, tuple(columns), kept)
+
+
+def _question(row: Row, rows: Sequence[Row]) -> str:
+    """A short name of what was asked: the aspect, or of an overall question the protocol; both where that is not enough."""
+    aspect, protocol = str(row["aspect"]), str(row["protocol"])
+    if aspect == OVERALL:
+        return protocol
+    return (
+        aspect if len({r["protocol"] for r in rows if r["aspect"] == aspect}) == 1 else f"{protocol} {aspect}"
+    )
 
 
 def _cell(row: Row, name: str, ends: str) -> str:
@@ -693,21 +681,25 @@ def confusion_table(project: Project, choose: Options) -> Table:
 
 def _commonest_error(rows: Sequence[Row]) -> str:
     """How often the first two raters gave the same label, and how they differ most."""
-    mine = [row for row in rows if (_pair(row)) == _pair(rows[0])]
-    total = sum(int(str(row["count"])) for row in mine)
-    if not total:
+    mine = sorted(
+        (row for row in rows if _pair(row) == _pair(rows[0])), key=lambda row: -int(str(row["count"]))
+    )
+    if not mine:
         return ""
-    same = sum(int(str(row["count"])) for row in mine if row["value_a"] == row["value_b"])
-    worst = max(
-        (r for r in mine if r["value_a"] != r["value_b"]), key=lambda r: int(str(r["count"])), default=None
+    total, same = (
+        sum(int(str(row["count"])) for row in some) for some in (mine, [r for r in mine if _same(r)])
     )
     text = f"{mine[0]['rater_a']} and {mine[0]['rater_b']} give the same label in {same:,} of {total:,} cases"
-    if worst is not None and worst["count"]:
+    worst = next((row for row in mine if row["count"] and not _same(row)), None)
+    if worst is not None:
         text += (
-            f"; most often they differ as {worst['label_a']} against {worst['label_b']}"
-            f" ({int(str(worst['count'])):,})"
+            f"; most often they differ as {worst['label_a']} against {worst['label_b']} ({worst['count']:,})"
         )
     return f"{text}."
+
+
+def _same(row: Row) -> bool:
+    return row["value_a"] == row["value_b"]
 
 
 def _pair(row: Row) -> tuple[object, ...]:
@@ -849,7 +841,7 @@ def together_table(project: Project, choose: Options) -> Table:
 
 
 def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, ...], list[str]]:
-    """The statistics that fit a question, and those asked for that do not: categories without an order have the nominal ones."""
+    """The statistics that fit a question, and those asked for that do not (categories have the nominal ones)."""
     stats = tuple(MANY_RATERS) if ALL in asked else tuple(dict.fromkeys(asked)) or _USUAL_TOGETHER
     if not nominal:
         return stats, []
@@ -885,7 +877,7 @@ def ensembles_table(project: Project, choose: Options) -> Table:
     """One row per aspect, level, statistic and size: the figures of the means of all subsets of that many raters with the
     truth. Raises UsageError without a truth, for a metric, another statistic, a set too small, or too much work."""
     members = _members(project, choose)
-    met = _met(project, choose, members)
+    met = _met(project, choose.but(raters=members))
     alike: dict[tuple[str, Question, str], list[Meeting]] = {}
     for meeting in met.meetings:
         alike.setdefault((meeting.protocol, meeting.b, meeting.aspect), []).append(meeting)

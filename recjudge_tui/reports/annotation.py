@@ -7,9 +7,10 @@ from statistics import median
 from typing import NamedTuple
 
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
@@ -29,9 +30,8 @@ _COLUMNS = (
     Column("n", "n", "int"),
     Column("note", "Note"),
 )
-_ABOUT = (
-    "agreement: with the other annotators on the n cases that both finished, over all aspects, interval over users",
-    "“recjudge agreement --raters A,B” shows each pair and aspect",
+_ABOUT = definition(
+    "agreement: with the other annotators on the n cases that both finished, over all aspects, interval over users"
 )
 
 
@@ -52,16 +52,14 @@ def annotation_table(db: Database, project_id: int) -> Table:
         project_assignments(db, project_id), key=lambda assignment: (assignment.protocol, assignment.rater)
     ):
         rows.append(_row(db, project_id, assignment))
-    notes = _ABOUT if rows else ("no annotators yet: “recjudge annotate plan” assigns cases",)
+    notes = (_ABOUT,) if rows else (Note("no annotators yet", step=Step("label")),)
     return Table("Annotation", _COLUMNS, tuple(rows), notes)
 
 
-def running_agreement(
-    db: Database, project_id: int, rater_id: int, protocol: str, *, resamples: int = 0
-) -> RunningAgreement:
+def running_agreement(db: Database, project_id: int, rater_id: int, protocol: str) -> RunningAgreement:
     """One annotator against all others on tasks that both finished; every pair and aspect is a row of its own.
 
-    Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users on request.
+    Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users.
     """
     import numpy as np
 
@@ -75,7 +73,7 @@ def running_agreement(
         values = np.array([vote.value for vote in cast])
         names = label_names(db, project_id, protocol, cast[0].aspect, values)
         labels = None if names is None else sorted(names)
-    stat = usual_statistic(bool(protocol_facts(protocol).labels) and (labels is not None or not pairs))
+    stat = usual_statistic(labels is not None or (not pairs and bool(protocol_facts(protocol).labels)))
     first, second = ([getattr(mine, name) for mine, _ in pairs] for name in ("system_a", "system_b"))
     systems, codes = np.unique([*first, *second], return_inverse=True)
     a, b = np.split(codes.astype(np.int64), 2)
@@ -102,10 +100,8 @@ def _pairs(cast: list[Vote], rater_id: int) -> list[tuple[Vote, Vote]]:
 
 
 def _row(db: Database, project_id: int, assignment: Assignment) -> Row:
-    from recjudge_tui.stats.defaults import RESAMPLES
-
     times = done_seconds(db, assignment.rater_id, assignment.protocol)
-    so_far = running_agreement(db, project_id, assignment.rater_id, assignment.protocol, resamples=RESAMPLES)
+    so_far = running_agreement(db, project_id, assignment.rater_id, assignment.protocol)
     return {
         "annotator": assignment.rater,
         "protocol": assignment.protocol,

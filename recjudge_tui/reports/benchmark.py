@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.declare import Options, table_of
-from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
-from recjudge_tui.reports.reliability.strictness import strictness_table
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
 
@@ -28,21 +27,6 @@ _COLUMNS = (
     *interval_columns(),
     Column("n", "n", "int"),
     Column("note", "Note"),
-)
-_PAIR_COLUMNS = (
-    Column("rater", "Rater"),
-    Column("system", "System"),
-    Column("opponent", "Against"),
-    Column("counted", "Count of"),
-    Column("wins", "Wins", "int"),
-    Column("losses", "Losses", "int"),
-    Column("ties", "Ties", "int"),
-    Column("true_ties", "True ties", "int"),
-    Column("position_ties", "Position ties", "int"),
-    Column("failed", "Failed", "int"),
-    Column("n", "n", "int"),
-    Column("consistency", "Consistency", "share"),
-    *interval_columns("share"),
 )
 _COUNTS = ("wins", "losses", "ties", "true_ties", "position_ties")
 
@@ -82,7 +66,7 @@ def benchmark(project: Project, choose: Options) -> Table:
                 _row("agreement", row, rater=row["rater_a"], of=row["rater_b"], figure=row["stat"])
                 for row in table.rows
             ]
-    strictness = strictness_table(project.db, project.id, (judge,), annotators)
+    strictness = strictness_table(project, (judge,), annotators)
     for row in strictness.rows:
         figure = f"{row['figure']} {row['label']}".strip()
         rows.append(_row("strictness", row, of=row["against"], figure=figure))
@@ -92,10 +76,12 @@ def benchmark(project: Project, choose: Options) -> Table:
         rows.append(
             _row("shares", row, protocol=SAER[0], of=row["system"], figure=figure, value=row["share"])
         )
-    counts, position = pair_counts_table(project, judge), position_table(project.db, project.id)
+    counts = table_of(project, "robustness position", rater=judge, counts=True)
+    position = table_of(project, "robustness position", gap=False)
     for row in counts.rows:
         rows += _counts(row)
-    for row in _by(who, position):
+    # a row about all systems stands for several pairs of them
+    for row in (row for row in _by(who, position) if row["system"]):
         consistency = {"figure": "consistency", "value": row["consistency"], "n": row["pairs"]}
         rows.append(_row("position", row, **_between(row), **consistency))
         why = "" if row["set_1_share"] is not None else "no pair has orders that disagree"
@@ -105,42 +91,6 @@ def benchmark(project: Project, choose: Options) -> Table:
         notes += table.notes
     settings: dict[str, object] = {"judge": judge, "annotators": list(annotators), **consensus}
     return Table("Human benchmark", _COLUMNS, tuple(rows), tuple(dict.fromkeys(notes)), settings)
-
-
-def pair_counts_table(project: Project, judge: str) -> Table:
-    """For each pair of systems: verdicts after adjudication, then single calls, with position consistency.
-
-    `system` is the first of the two by name; `wins` are its wins.
-    """
-    raw, position = raw_counts_table(project.db, project.id), position_table(project.db, project.id)
-    board = table_of(project, "leaderboard", protocol=SAER[1], rater=judge, method="q")
-    adjudicated = {(row["system"], row["opponent"]): row for row in _of_two(board)}
-    rows: list[Row] = []
-    for counts, place in zip(raw.rows, position.rows, strict=True):
-        if counts["rater"] != judge:
-            continue
-        who = {name: counts[name] for name in ("rater", "system", "opponent")}
-        # in a run in progress, calls may exist before their verdict
-        verdicts = adjudicated.get((counts["system"], counts["opponent"]), {})
-        shared = ("wins", "losses", "ties", "failed", "n")
-        rows.append(
-            who
-            | {"counted": "verdicts"}
-            | {name: verdicts.get(name) for name in (*shared, "position_ties")}
-            | {name: place[name] for name in ("true_ties", "consistency", "ci_low", "ci_high")}
-        )
-        rows.append(who | {"counted": "calls"} | {name: counts[name] for name in shared})
-    notes = ("verdicts: both orders adjudicated; calls: each order by itself",)
-    return Table("Pairs, adjudicated and raw", _PAIR_COLUMNS, tuple(rows), notes, {"judge": judge})
-
-
-def _of_two(board: Table) -> list[Row]:
-    """Rows of one system against another; with two systems the rows over all are the same."""
-    between = [row for row in board.rows if row["opponent"] is not None]
-    if between or len(board.rows) < 2:
-        return between
-    first, second = sorted(board.rows, key=lambda row: str(row["system"]))
-    return [first | {"opponent": second["system"]}]
 
 
 def _judge_and_people(

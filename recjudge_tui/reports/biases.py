@@ -14,7 +14,7 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 
@@ -35,7 +35,7 @@ from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
+from recjudge_tui.stats.retrieval import list_values
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.data.explanations import text_lengths
 from recjudge_tui.store.data.heldout import load_evaluation_data
@@ -287,34 +287,25 @@ def _covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapp
     slates = np.unique(np.concatenate([content.slate_a[judged], content.slate_b[judged]]))
     ranked = dict(ranked_slates(db, project_id, slates[slates > 0].tolist()))
     data = load_evaluation_data(db, project_id)
-    ild = LIST_METRICS["ild" if any(data.categories.values()) else "title_ild"]
+    ild = "ild" if any(data.categories.values()) else "title_ild"
+    measured = list_values(list(ranked.values()), data, k, (ild, "popularity"))
 
-    def of_lists(measure: Callable[[RankedList], float | None]) -> _Covariate:
-        known = {slate: measure(shown) for slate, shown in ranked.items()}
+    def of_lists(values: Sequence[float]) -> _Covariate:
+        known: dict[int, float | None] = dict(zip(ranked, values, strict=True))
         return _looked_up(known, content.slate_a), _looked_up(known, content.slate_b)
 
-    def popularity(shown: RankedList) -> float | None:
-        return LIST_METRICS["popularity"].of(shown, data, k) if data.events else None
-
-    def uniformity(shown: RankedList) -> float | None:
-        varied = ild.of(shown, data, k)
-        return None if varied is None else 1 - varied
-
-    def length(shown: RankedList) -> float:
-        return float(sum(len(data.titles.get(item) or item) for item in shown.items[:k]))
-
-    of_titles, of_texts = of_lists(length), _looked_up(text_lengths(db, project_id), content.explanation)
+    lengths = [
+        float(sum(len(data.titles.get(item) or item) for item in shown.items[:k]))
+        for shown in ranked.values()
+    ]
+    of_titles, of_texts = of_lists(lengths), _looked_up(text_lengths(db, project_id), content.explanation)
     return {
         "length": (np.where(content.explanation > 0, of_texts, of_titles[0]), of_titles[1]),
-        "popularity": of_lists(popularity),
-        "homogeneity": of_lists(uniformity),
+        "popularity": of_lists(measured["popularity"].tolist()),
+        "homogeneity": of_lists((1 - measured[ild]).tolist()),
     }
 
 
 def _looked_up(known: Mapping[int, float | None], ids: IntArray) -> FloatArray:
-    def values() -> Iterator[float]:
-        for identity in ids.tolist():
-            value = known.get(identity)
-            yield nan if value is None else value
-
-    return np.fromiter(values(), dtype=np.float64, count=ids.size)
+    # None becomes NaN
+    return np.array([known.get(at, nan) for at in ids.tolist()], dtype=np.float64)

@@ -9,22 +9,27 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from recjudge_tui.domain.occasions import OVER as PERIODS
 from recjudge_tui.domain.options import (
     ASPECT,
     BY,
     CASES,
+    CONTEXTS,
     FINE,
     OCCASIONS,
+    OVER,
     PROTOCOL,
     RATER,
     RATERS,
     READERS,
+    SEED,
     SYSTEMS,
     TRUTH,
     Option,
 )
+from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.errors import UsageError
-from recjudge_tui.stats.defaults import TOP_K
+from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, LEVEL, POWER, TOP_K
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 
 if TYPE_CHECKING:
@@ -44,7 +49,9 @@ class Report:
 
     name: the command's, with its group (`robustness position`). summary: the first sentence of its help; `about` follows.
     own_by: values of --by that the function handles itself; for the others the report is made once for each group.
-    of_lists: its groups are of lists, not of cases. words: what a user would type to find it.
+    of_lists: its groups are of lists, not of cases. words: what a user would type to find it. written: a function (table,
+    format) -> its text in a format of its own, else None; `formats` are those beyond the usual ones. ends: a function of the
+    table -> the exit code of the command and a sentence for stderr. alone: without a project it is made with None.
     """
 
     name: str
@@ -57,6 +64,10 @@ class Report:
     own_by: tuple[str, ...] = ()
     of_lists: bool = False
     words: str = ""
+    alone: bool = False
+    formats: tuple[str, ...] = ()
+    written: str = ""
+    ends: str = ""
 
     def option(self, name: str) -> Option | None:
         return next((option for option in self.options if option.name == name), None)
@@ -105,8 +116,8 @@ class Options(Mapping[str, Any]):
         return replace(chosen, **changes)
 
 
-def make(project: Project, report: str | Report, **given: Any) -> Table | Page | str:
-    """A report with these options, the others at their defaults, from one state of the file.
+def make(project: Project | None, report: str | Report, **given: Any) -> Table | Page | str:
+    """A report with these options, the others at their defaults, from one state of the file; without a project if it can.
 
     Raises UsageError for an option that the report lacks or a value that does not fit it, NotFoundError for an unknown
     context or system, and whatever the report raises.
@@ -116,8 +127,12 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
 
     declared = REPORTS[report] if isinstance(report, str) else report
     values = checked(declared, given)
-    build = _function(declared.place)
+    build = function(declared.place)
+    if project is None:
+        assert declared.alone, f"{declared.name} needs a project"
+        return _with_settings(build(None, Options(values, CaseSelection())), values)
     by = values.get("by")
+    over = values.get("over") if declared.option("by") else None
     if by in declared.own_by:
         by = None
     occasions = _occasions(values)
@@ -131,7 +146,7 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
             return _with_settings(of(CaseSelection()), values)
     chosen = occasions or CaseSelection().occasions
     made = segmented(
-        project.db, project.id, of, by=by, occasions=chosen, systems=tuple(values.get("systems") or ()),
+        project.db, project.id, of, by=by, over=over, occasions=chosen, systems=tuple(values.get("systems") or ()),
         of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(made, values)
@@ -149,7 +164,7 @@ def table_of(project: Project, report: str | Report, **given: Any) -> Table:
 def on_cases(project: Project, report: str, cases: CaseSelection, **given: Any) -> Table:
     """A report with these options on these cases, without its groups and settings: for what is made from its cells."""
     declared = REPORTS[report]
-    made: Table = _function(declared.place)(project, Options(checked(declared, given), cases))
+    made: Table = function(declared.place)(project, Options(checked(declared, given), cases))
     return made
 
 
@@ -198,12 +213,11 @@ def _within(value: Any, bounds: Mapping[str, float]) -> bool:
     return all(inside[kind](bound) for kind, bound in bounds.items())
 
 
-def _function(place: str) -> Callable[[Project, Options], Any]:
+def function(place: str) -> Callable[..., Any]:
+    """The function at a place, `module:name` under `recjudge_tui.reports`."""
     module, _, name = place.partition(":")
-    function: Callable[[Project, Options], Any] = getattr(
-        import_module(f"recjudge_tui.reports.{module}"), name
-    )
-    return function
+    found: Callable[..., Any] = getattr(import_module(f"recjudge_tui.reports.{module}"), name)
+    return found
 
 
 def _occasions(values: Mapping[str, Any]) -> Any:
@@ -217,7 +231,7 @@ def _occasions(values: Mapping[str, Any]) -> Any:
 
 
 # what a table's settings say in their own form
-_SAID_ELSEWHERE = frozenset({"systems", "by", *(option.name for option in OCCASIONS)})
+_SAID_ELSEWHERE = frozenset({"systems", "by", "over", *(option.name for option in OCCASIONS)})
 
 
 def _with_settings(made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
@@ -240,6 +254,12 @@ CROWD = Option(
     "crowd", tuple, "One board from the verdicts of these raters, or of all annotators: users and raters are clusters of the"
     " intervals.", (), flag="--crowd", metavar="A,B,...|all", completes="raters",
 )  # fmt: skip
+BY_SYSTEM = Option(
+    "by_system", bool, "Add a row for each system whose lists were used.", False, flag="--by-system"
+)
+
+LIMIT = Option("limit", int, "Show only the first N.", None, {"ge": 1}, flag="--limit", metavar="N")
+_SHARE = {"ge": 0.0, "le": 1.0}
 
 _DECLARED = (
     Report(
@@ -282,6 +302,122 @@ _DECLARED = (
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),
         words="ranking rank win rate q bradley terry who wins",
+    ),
+    Report(
+        "robustness position", "Measure the effect of list order: consistency, both kinds of ties, the favoured set.",
+        "robustness:position",
+        (
+            PROTOCOL.but(default="pairwise", help="The protocol whose answers are counted: pairwise or arena."),
+            ASPECT, RATER.but(help="Only this judge."),
+            Option(
+                "quality", str, "The rater whose pointwise ratings define the quality gap. Default: the judge's own.",
+                flag="--quality", metavar="R", completes="rater",
+            ),
+            Option("gap", bool, "Leave out the rows by quality gap.", True, flag="--no-gap"),
+            Option(
+                "counts", bool,
+                "Wins, ties and losses of single calls (two per pair) beside those of adjudicated verdicts.", False,
+                flag="--counts",
+            ),
+        ),
+        about="One row per judge, aspect and pair of systems (SAER; Liu et al., SIGIR 2026), then one per quality gap:"
+        " how far apart the two lists are rated pointwise (Good 2, Partial 1, Poor 0), since position matters"
+        " most where the gap is small. Intervals are over users. A judge that is named is asked first, in both"
+        " orders.",
+        examples=(
+            "robustness position -p movies",
+            "robustness position -p movies --protocol arena --aspect satisfaction",
+            "robustness position -p movies --rater rules --counts",
+            "robustness position -p movies --judge ollama:llama3.1:8b --sample 100",
+        ),
+        section="Judge", words="order bias first list swap consistency position",
+    ),
+    Report(
+        "robustness adversarial", "Test whether a judge can tell a user's own list from one made for somebody else.",
+        "robustness:adversarial",
+        (
+            RATER.but(help="Show all raters on the pairs that R judged. Default with --judge: that judge."), BY_SYSTEM,
+        ),
+        about="The judge compares a user's own list with another user's list by the same system, in one call per pair,"
+        " without knowing which is which (SAER; Liu et al., SIGIR 2026). The order is random and recorded. N"
+        " users are drawn, equally many from each system, and each gives two pairs: one as published, and one in"
+        " which the foreign list contains no item that the user already has, since such items give it away; both"
+        " lists are cut to equal length.\n\nTo compare people, import their labels for the lists foreign:SYSTEM"
+        " and own:SYSTEM (foreign-unseen:, own-unseen:) of a user. The same seed draws the same pairs."
+        " Leaderboards and agreement leave them out.",
+        examples=(
+            "robustness adversarial -p movies --judge rules",
+            "robustness adversarial -p movies --judge ollama:llama3.1:8b --sample 50 --by-system",
+            "robustness adversarial -p movies --rater rules",
+        ),
+        section="Judge", words="foreign list somebody else own list detection",
+    ),
+    Report(
+        "robustness ablation", "Compare prompts on the same adversarial pairs: accuracy and cost.", "robustness:ablation",
+        (RATERS.but(help="Compare these raters, who have already judged the pairs; no judge is asked."),),
+        about="The answers to each prompt belong to a rater called “JUDGE PROMPT”. Two prompts are compared on the"
+        " pairs answered with both: the difference of the shares correct with its interval over users, and its"
+        " test by sign flips of the users' means, Holm-adjusted. In the paper (Liu et al., SIGIR 2026), the"
+        " three prompts got 74, 88 and 91 % of the pairs right. A budget applies to each prompt.",
+        examples=(
+            "robustness ablation -p movies --judge ollama:llama3.1:8b --prompts generic,overspecified,saer",
+            'robustness ablation -p movies --raters "ollama:llama3.1:8b generic,ollama:llama3.1:8b saer"',
+        ),
+        section="Judge", words="prompts compare generic overspecified rubric",
+    ),
+    Report(
+        "robustness injected", "Plant known faults into real lists, and measure how many a judge finds.",
+        "planted_faults:injected",
+        (
+            RATER.but(help="Show all raters on the lists that R judged. Default with --judge: that judge."), BY_SYSTEM,
+        ),
+        about="N users are drawn, equally many from each system. For each user, one fault of every kind that the"
+        " user's history allows is planted at a random rank, each in a separate copy of the list: a variant of"
+        " another item, an item the user has, a refill that comes too early, a second durable good, an item that"
+        " is off-category. The judge sees each copy as an ordinary list. The issues are those of SAER (Liu et"
+        " al., SIGIR 2026).\n\nThe built-in rules judge the same lists, as a baseline. The same seed plants the"
+        " same faults. Leaderboards, agreement and flags leave these lists out.",
+        examples=(
+            "robustness injected -p shop --judge rules",
+            "robustness injected -p shop --judge ollama:llama3.1:8b --sample 50 --by-system",
+            "robustness injected -p shop --rater rules",
+        ),
+        section="Judge", words="planted faults flags false alarms detection",
+    ),
+    Report(
+        "compare", "Show what changed between two raters, case by case. The two may be runs, prompts, judges or people.",
+        "changes:compare",
+        (
+            *(
+                Option(name, str, "A rater, or run:ID for the verdicts of one run.", metavar=metavar, argument=True,
+                       required=True, completes="rater")
+                for name, metavar in (("first", "RATER_A"), ("second", "RATER_B"))
+            ),
+            PROTOCOL.but(help="pointwise, pairwise, ... Default: all that both judged."), ASPECT,
+            TRUTH.but(
+                help="Count the changes towards this rater and away from it. Default: the people with the most labels on"
+                " these cases.",
+            ),
+            BY.but(help=f"“system”: one row for each system or pair of systems. {BY.help}"), OVER,
+            Option(
+                "table", str,
+                "summary: how many verdicts changed, in which direction, and a test; transitions: how often each label"
+                " became each other label; cases: each case that changed; prompt: how the prompts differ.",
+                "summary", choices=("summary", "transitions", "cases", "prompt"), flag="--table",
+            ),
+            *OCCASIONS,
+        ),
+        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for"
+        " two labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
+        " mean changes are flipped. The 95 % interval of the mean difference is over users.",
+        examples=(
+            "compare -p movies rules-v1 rules-v2",
+            "compare -p movies run:14 run:15 --table cases --format csv -o changed.csv",
+            "compare -p movies run:14 run:15 --table prompt",
+            "compare -p shop rules anna --context home --from 2024-05-01",
+        ),
+        own_by=("system",), written="changes:written", ends="changes:ends",
+        words="change changed transitions before after prompt diff versions two raters",
     ),
     Report(
         "agreement", "Show how well raters agree on the cases that both judged.", "agreement:agreement",
@@ -331,7 +467,8 @@ _DECLARED = (
                 " annotators, --truth their consensus on lists and on pairs (A,B). Default: those in the data.", False,
                 flag="--benchmark",
             ),
-            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), *OCCASIONS,
+            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER,
+            *OCCASIONS,
         ),
         about="Missing and failed verdicts are left out and counted. “people” is the human ceiling: the same statistic"
         " between people. Intervals are over users.",
@@ -347,6 +484,108 @@ _DECLARED = (
         ),
         own_by=("system",),
         words="kappa correlation human ceiling people confusion trust",
+    ),
+    Report(
+        "gate", "Check bounds, and that nothing got worse, in CI.", "gate:gate",
+        (
+            Option(
+                "rater", str, "The rater that must meet the bounds, or run:ID for one of its runs.", flag="--rater",
+                metavar="R", required=True, completes="rater",
+            ),
+            TRUTH.but(help="The rater to measure agreement with."),
+            Option(
+                "at_least", tuple,
+                "NAME: qwk, kappa, percent, ... (as in agreement --stat; needs --truth), win_rate (needs --systems),"
+                " failure_rate. Repeatable.",
+                (), flag="--at-least", metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "at_most", tuple, "An upper bound, written the same way. Repeatable.", (), flag="--at-most",
+                metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "certain", bool,
+                "The whole interval must meet a bound, not only the figure. If some bounds are not met, the others count as"
+                " met only after Holm's correction.",
+                False, flag="--certain",
+            ),
+            Option(
+                "against", str,
+                "The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
+                " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater"
+                " itself to compare its newest run with the run before, or new lists with those they replaced.",
+                flag="--against", metavar="R", completes="rater",
+            ),
+            Option(
+                "stats", tuple,
+                "With --against: the figures that must not get worse. Default: failure_rate, with --truth also qwk (pearson"
+                " for scores without labels), with --systems also win_rate.",
+                (), flag="--stat", metavar="NAME,...",
+            ),
+            Option(
+                "pair", tuple, "For win_rate: A's rate of wins over B; a tie counts half.", (), flag="--systems",
+                metavar="A,B", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol; arena is compared with people's pairwise labels."),
+            ASPECT.but(help="Only this aspect. Default: all; each must meet the bounds."),
+            Option(
+                "level", float, "Confidence level of the intervals.", LEVEL, {"gt": 0, "lt": 1}, flag="--level", metavar="L",
+            ),
+        ),
+        about="Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured. A bound on an"
+        " undefined figure is not met. With --against, a figure got worse if the interval of its change excludes zero in the"
+        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same"
+        " users out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then"
+        " and now.",
+        examples=(
+            "gate -p movies --rater qwen --truth people --at-least qwk=0.6 --at-most failure_rate=0.02",
+            "gate -p movies --rater qwen-june --against qwen-may --truth people",
+            "gate -p movies --rater qwen --systems new,old --at-least win_rate=0.5 --certain",
+            "gate -p movies --rater qwen --against qwen --format junit -o gate.xml",
+            "gate -p movies --rater run:15 --against run:14 --systems new,old",
+        ),
+        formats=("junit", "github"), written="gate:written", ends="gate:ends",
+        words="bound ci regression check served model exit code",
+    ),
+    Report(
+        "trend", "Show each system's figures over time.", "trend:trend",
+        (
+            Option(
+                "over", str,
+                "Days, ISO weeks or months (UTC) in which lists were served, or the imports in which they came.", "day",
+                choices=PERIODS, flag="--over",
+            ),
+            Option(
+                "of", tuple,
+                "Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.", (),
+                flag="--systems,--system", metavar="A,B,...", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol. Default: all."),
+            RATER.but(help="Only this rater. Default: all but metrics."), READERS,
+            ASPECT.but(help="Only this aspect. Default: overall, where a rater gave it."),
+            Option(
+                "metrics", tuple,
+                "Offline metrics to show; “none” for none. Default: ndcg, where events are held out.", (),
+                flag="--metrics", metavar="A,B,...",
+            ),
+            K.but(help="How many items of a list count in metrics."), CONTEXTS,
+            Option(
+                "since", str, "The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.", "", flag="--from",
+                metavar="PERIOD",
+            ),
+            Option("until", str, "The last period, written the same way.", "", flag="--to", metavar="PERIOD"),
+        ),
+        about="The judged figures of each system, with flags, offline metrics and live outcomes. A line compares like with"
+        " like: pairs are shown as the win rate of one system against another, and with more than two systems as ratings"
+        " (Bradley and Terry's) of the periods in which all of them met; labels as the share of the best label, scores as"
+        " their mean. Lists are dated by served_at; those without one are counted and left out (by import they are shown)."
+        " Experiments appear on the day their result was recorded. A note marks each period in which another model or prompt"
+        " version answered than before.",
+        examples=(
+            "trend -p shop --over week",
+            "trend -p shop --protocol pairwise --systems new,old --format csv -o trend.csv",
+        ),
+        words="time day week month import drift history over",
     ),
     Report(
         "flags", "Show which issues are flagged in each system's lists.", "flags:flags",
@@ -370,7 +609,7 @@ _DECLARED = (
             TRUTH.but(help="--agreement: compare everyone with this rater."),
             SYSTEMS,
             BY.but(help=f"“system” (the default); “rank”: the share of items at each place of the lists. {BY.help}"),
-            *OCCASIONS,
+            OVER, *OCCASIONS,
         ),
         about="By rater, and beside people: by kind of issue the share of lists, of items, or of the items at each rank,"
         " with 95 % intervals over users. Failed verdicts are not part of n. With --agreement: which items two raters flag,"
@@ -440,6 +679,198 @@ _DECLARED = (
         ),
         of_lists=True,
         words="offline ndcg recall auc diversity coverage held-out",
+    ),
+    Report(
+        "plan", "Compute how many cases it takes to show a difference.", "planning:plan",
+        (
+            PROTOCOL.but(
+                help="pairwise, arena: win rates; pointwise, explanation: shares of the best label.", default=SAER[1]
+            ),
+            Option(
+                "differences", tuple,
+                "The difference to detect: of the win rate from one half (0.05: 55 %), or between two shares.",
+                tuple(map(str, DIFFERENCES)), flag="--difference", metavar="D,...",
+            ),
+            Option(
+                "ties", float, "Share of true ties among pairs judged alike in both orders.", bounds=_SHARE, flag="--ties",
+                metavar="T",
+            ),
+            Option(
+                "consistency", float, "Share of pairs judged alike in both orders; the rest are ties.", bounds=_SHARE,
+                flag="--consistency", metavar="C",
+            ),
+            Option(
+                "share", float, "The second system's share of the label. Default: 0.5.", bounds=_SHARE, flag="--share",
+                metavar="S",
+            ),
+            Option(
+                "correlation", float, "The correlation of one user's labels for the two systems. Default: 0.",
+                bounds={"ge": -1, "le": 1}, flag="--correlation", metavar="R",
+            ),
+            Option(
+                "cases_per_user", float, "Cases of each user. Default: 1.", bounds={"ge": 1}, flag="--cases-per-user",
+                metavar="M",
+            ),
+            Option(
+                "icc", float, "Intraclass correlation of one user's cases. Default: 0.", bounds=_SHARE, flag="--icc",
+                metavar="R",
+            ),
+            Option(
+                "power", float, "The probability of detecting the difference.", POWER, {"gt": 0, "lt": 1}, flag="--power",
+                metavar="P",
+            ),
+            Option(
+                "alpha", float, "Two-sided significance level.", ALPHA, {"gt": 0, "lt": 1}, flag="--alpha", metavar="A"
+            ),
+            Option(
+                "between", tuple, "In a project: only these two systems. --share is that of B.", (), flag="--systems",
+                metavar="A,B", completes="systems",
+            ),
+            RATER.but(help="In a project: only this rater."),
+            ASPECT.but(help="In a project: this aspect.", default=OVERALL),
+        ),
+        about="With a project, the values that you leave out are measured from its verdicts: ties, position consistency,"
+        " shares, and the correlation of one user's cases; and you see what its cases could have shown. The plan is for the"
+        " test that the leaderboard uses, of the users' means, by its normal formula with the design effect.",
+        examples=(
+            "plan --difference 0.05 --ties 0.2 --consistency 0.8",
+            "plan -p movies --systems new,old --rater rules --power 0.9",
+            "plan --protocol pointwise --share 0.5 --difference 0.1",
+        ),
+        section="Judge",
+        alone=True,
+        words="sample size power how many users",
+    ),
+    Report(
+        "estimate", "Estimate people's verdict from a few labels and a judge.", "estimates:estimate",
+        (
+            RATER.but(help="The judge with many verdicts.", required=True, metavar="JUDGE"),
+            TRUTH.but(help="The person with a few labels.", required=True, metavar="PERSON"),
+            PROTOCOL.but(required=True),
+            ASPECT,
+            Option(
+                "system", str, "Only this system. For pairs, count the wins of this system.", flag="--system", metavar="S",
+                completes="system",
+            ),
+            Option(
+                "measure", str, "Default: win_rate for pairs of lists, share of each match label, mean of scores.",
+                choices=("win_rate", "share", "mean"), flag="--measure",
+            ),
+            Option(
+                "labelled_users", int,
+                "Use the labels of N users drawn at random and hide the rest, to see what fewer labels would have shown.",
+                bounds={"ge": 1}, flag="--labelled-users", metavar="N",
+            ),
+            SEED,
+        ),
+        about="Three estimates with 95 % intervals: from the labels alone, from the judge alone, and from both by"
+        " prediction-powered inference (PPI++; Angelopoulos, Duchi and Zrnic 2023). The last one is valid however bad the"
+        " judge is, if the labelled cases are a random sample of the judged ones; a better judge makes its interval"
+        " narrower. Saved is how many labels the judge replaces.",
+        examples=(
+            "estimate -p movies --rater qwen --truth anna --protocol pairwise",
+            "estimate -p movies --rater qwen --truth anna --protocol pointwise --labelled-users 20",
+        ),
+        words="ppi prediction powered few labels",
+    ),
+    Report(
+        "cost", "Show the cost of a judged case by judge and prompt.", "costs:cost",
+        (
+            Option(
+                "human_price", float, "Price of one case judged by a person, for comparison.", bounds={"gt": 0},
+                flag="--human-price", metavar="USD",
+            ),
+            TRUTH.but(help="Show each set of judges instead, with its cost and its agreement with this rater."),
+            Option(
+                "rule", str, "With --truth: how a set of judges is combined. Default: majority.",
+                choices=("majority", "mean", "dawid-skene"), flag="--rule",
+            ),
+            RATERS.but(help="Only these judges; with --truth at most 8. Default: all judges."),
+            PROTOCOL.but(help="Only this protocol."),
+            ASPECT.but(help="With --truth: only this aspect."),
+            Option(
+                "stat", str, "With --truth: the statistic of agreement. Default: qwk; pearson for means.", flag="--stat",
+                metavar="NAME",
+            ),
+        ),
+        about="Calls, dollars, and the ratio to a person's price. Unknown prices are shown as unknown. Cases answered from"
+        " earlier replies are left out and counted. With --truth, the table compares sets of judges, the cheapest first:"
+        " cost, agreement with that rater, how often a set answers, and whether another set is both better and cheaper.",
+        examples=(
+            "cost -p movies --human-price 0.111",
+            "cost -p movies --truth people --rule dawid-skene --aspect overall",
+        ),
+        words="price dollars tokens jury ensemble",
+    ),
+    Report(
+        "outcome show", "Show live experiments with lift and p, and how often each rater predicted the winner.",
+        "outcomes:outcomes",
+        (
+            Option("name", str, "Only this experiment.", flag="--name", metavar="EXPERIMENT"),
+            Option(
+                "judges", bool, "Show the log: one row per experiment and rater, with the running hit rate.", False,
+                flag="--judges",
+            ),
+            ASPECT.but(help="Use the raters' verdicts on this aspect.", default=OVERALL),
+            Option(
+                "alpha", float, "An experiment with p below this counts as decided.", ALPHA, {"gt": 0, "lt": 1},
+                flag="--alpha", metavar="A",
+            ),
+        ),
+        about="A rater of pairs predicts the winner by its win rate (ties count half), a rater of lists or texts by the"
+        " difference of mean values. Only decided experiments count (p below --alpha). The hit rate has Clopper and"
+        " Pearson's interval.",
+        examples=("outcome show -p shop", "outcome show -p shop --judges --format csv -o log.csv"),
+        words="a/b test live experiment online clicks lift",
+    ),
+    Report(
+        "cases list", "List the cases of a project with the number of verdicts on each.", "listings:cases", (LIMIT,),
+        examples=("cases list -p movies --limit 20",), section="Data",
+    ),
+    Report(
+        "cases filters list", "List the saved filters of a project.", "listings:saved_filters", (),
+        examples=("cases filters list -p movies",), section="Data",
+    ),
+    Report(
+        "imports list", "List the imports of a project, newest first.", "listings:imports", (),
+        examples=("imports list -p movies",), section="Data",
+    ),
+    Report(
+        "rater list", "List the raters of a project, what they judged and how they were asked.", "listings:raters", (),
+        examples=("rater list -p movies",), section="People",
+    ),
+    Report(
+        "runs settings", "Show how each run was asked: judge, served model, prompt and settings.", "listings:run_settings",
+        (), examples=("runs settings -p movies",), section="Judge",
+    ),
+    Report(
+        "runs failures", "Show why calls failed, by run and kind of failure.", "listings:failures", (),
+        examples=("runs failures -p movies",), section="Judge",
+    ),
+    Report(
+        "verdicts list", "List the verdicts of a project, with the reasons to look at each.", "verdict_list:verdicts",
+        (
+            Option(
+                "filter", str, "As in the app: 'flag:any judge:qwen why:swap conf<.6 \"free text\"'.", "", flag="--filter",
+                metavar="TEXT",
+            ),
+            Option(
+                "sort", str, "confidence: lowest first; attention: only the verdicts that need a look.", "id",
+                choices=("id", "label", "confidence", "case", "attention"), flag="--sort",
+            ),
+            LIMIT.but(default=1000),
+        ),
+        about="An export of verdicts writes all of them in full.",
+        examples=(
+            "verdicts list -p movies --filter 'why:swap conf<.6' --sort confidence",
+            "verdicts list -p movies --filter 'flag:any \"two sequels\"' --plain",
+        ),
+        section="People",
+    ),
+    Report(
+        "verdicts log", "List all actions of readers on the verdicts of a project.", "listings:triage_log", (),
+        about="Entries are never changed or removed.",
+        examples=("verdicts log -p movies --format csv -o triage.csv",), section="People",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

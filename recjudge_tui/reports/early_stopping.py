@@ -19,7 +19,7 @@ from recjudge_tui.protocols.early_stopping import (
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.reports.common.table import Note
 from recjudge_tui.shapes import Base
-from recjudge_tui.stats.experiments.stopping import initial_state, update_state
+from recjudge_tui.stats.planning import initial_state, update_state
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.store.runs.early_stopping import case_statuses, runs_until_decided

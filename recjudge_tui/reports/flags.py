@@ -21,11 +21,12 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, figure_text, rater_notes
-from recjudge_tui.shapes import ANY_ISSUE, Items, items
+from recjudge_tui.shapes import ANY_ISSUE, Items, Side, items, pairs
 from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
 from recjudge_tui.stats.estimate import undefined
 from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate
+from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question
 
 _SHARES = (
@@ -89,8 +90,9 @@ def flags(project: Project, choose: Options) -> Table:
             "the agreement on flags is about items", "It is neither by rank nor about whole lists."
         )
     selection = choose.selection()
-    if choose.truth and selection.raters:
-        selection = choose.selection(raters=(*selection.raters, choose.truth))
+    if choose.truth:
+        rater_row(project.db, project.id, choose.truth)
+        selection = choose.selection(raters=(*selection.raters, choose.truth) if selection.raters else ())
     found = items(project, selection)
     return _agreement(found, choose) if choose.agreement else _shares(found, choose)
 
@@ -244,16 +246,17 @@ def _answer(rows: Sequence[Row], unit: str) -> str:
     for row in named:
         counts[row["issue"], row.get("rank")] += int(str(row["count"]))
     if not counts.total():
-        (only, *others) = dict.fromkeys(row["issue"] for row in mine)
-        return (
-            f"{mine[0]['rater']} {'flags nothing' if others or only == ANY_ISSUE else f'never flags {only}'}."
-        )
+        issues = list(dict.fromkeys(row["issue"] for row in mine))
+        nothing = len(issues) > 1 or issues == [ANY_ISSUE]
+        return f"{mine[0]['rater']} {'flags nothing' if nothing else f'never flags {issues[0]}'}."
     ((issue, rank), _) = counts.most_common(1)[0]
     here = [row for row in named if (row["issue"], row.get("rank")) == (issue, rank)]
     here.sort(key=lambda row: (-float(str(row["share"])), str(row["system"])))
-    first, *others = here if len(here) <= _MOST_COLUMNS else (here[0], here[-1])
-    parts = [f"{first['count']} of {first['n']} {unit} of {first['system']}"]
-    parts += [f"{row['count']} of {row['n']} of {row['system']}" for row in others]
+    shown = here if len(here) <= _MOST_COLUMNS else [here[0], here[-1]]
+    parts = [
+        f"{row['count']} of {row['n']}{f' {unit}' if row is here[0] else ''} of {row['system']}"
+        for row in shown
+    ]
     what = " at ".join(
         [*([] if issue == ANY_ISSUE else [str(issue)]), *([] if rank is None else [f"rank {rank}"])]
     )
@@ -268,8 +271,11 @@ def _brief(title: str, rows: Sequence[Row], by_rank: bool) -> Table:
         key = row["rater"], row["protocol"], row[head[1].name]
         line = lines.setdefault(key, {"rater": row["rater"], head[1].name: row[head[1].name]})
         line[f"of {row['system']}"] = figure_text(row, "share", 1, percent=True)
-    systems = list(dict.fromkeys(str(row["system"]) for row in rows))
-    of = [Column(f"of {name}", f"{name} %", minor=at >= _MOST_COLUMNS) for at, name in enumerate(systems)]
+    sizes: dict[str, set[object]] = {}
+    for row in rows:
+        sizes.setdefault(str(row["system"]), set()).add(row["n"])
+    labels = {name: f"{name} %" + (f" of {n.pop()}" if len(n) == 1 else "") for name, n in sizes.items()}
+    of = [Column(f"of {name}", labels[name], minor=at >= _MOST_COLUMNS) for at, name in enumerate(labels)]
     return Table(title, (*head, *of), tuple(lines.values()))
 
 
@@ -300,14 +306,9 @@ def _agreement(found: Items, choose: Options) -> Table:
     notes: list[Note] = []
     chosen = found.issue(choose.issue) if choose.issue else None
     for a, b in _pairs(found, choose.truth):
-        both, left_out = found.judged_by_both(a, b)
-        if left_out:
-            notes.append(
-                Note(
-                    f"{a.rater} and {b.rater}: {quantity(left_out, 'list')} that not both of them judged left out"
-                )
-            )
-        here = np.flatnonzero(found.shown(a) & found.shown(b) & np.isin(found.case, both))
+        met = pairs(found.ratings.cases, [Side(found.ratings.verdicts[question]) for question in (a, b)])
+        notes += [Note(f"{a.rater} and {b.rater}: {text}") for text in met.lacking((a.rater, b.rater))]
+        here = np.flatnonzero(found.shown(a) & found.shown(b) & np.isin(found.case, met.complete.row))
         for issue in (chosen,) if choose.issue else (None, *range(len(found.lists.issues))):
             by_a, by_b = (found.flagged(question, issue)[here] for question in (a, b))
             if issue is None or choose.issue or (by_a | by_b).any():

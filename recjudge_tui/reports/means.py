@@ -187,7 +187,9 @@ def _by_share(chosen: Base) -> Table:
         alike = [q for q in chosen.questions if q.aspect == aspect]
         values = np.concatenate([chosen.ratings.verdicts[q].value for q in alike])
         protocol = chosen.selection.protocol or alike[0].protocol
-        names = label_names(chosen.project.db, chosen.project.id, protocol, aspect, values)
+        names = label_names(
+            chosen.project.db, chosen.project.id, protocol, aspect, values, fine=chosen.selection.fine
+        )
         if names is None:
             notes.append(Note(f"{aspect}: {protocol} scores have no labels to count"))
             continue

@@ -31,13 +31,12 @@ from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
 from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
-from recjudge_tui.reports.projects.overview import raters_table
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data.catalogue import heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.prompts.prompts import UsedPrompt
-from recjudge_tui.store.raters.raters import provenance, rater_row
+from recjudge_tui.store.raters.raters import list_raters, provenance, rater_row
 from recjudge_tui.store.runs.conditions import CallTotals, RunConditions, call_totals, run_conditions
 from recjudge_tui.version import VERSION
 
@@ -176,7 +175,7 @@ def methods(
     origins = provenance(db, project_id)
     described = [
         {**row, **origins[str(row["name"])]._asdict()}
-        for row in raters_table(db, project_id).rows
+        for row in list_raters(db, project_id)
         if row["verdicts"] and (not raters or row["name"] in raters)
     ]
     if not conditions and not described:

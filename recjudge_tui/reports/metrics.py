@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -31,18 +32,18 @@ from recjudge_tui.shapes import Base
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.intervals import group_means
-from recjudge_tui.stats.retrieval import offline
-from recjudge_tui.stats.retrieval.list_metrics import (
+from recjudge_tui.stats.intervals import mean_estimates
+from recjudge_tui.stats.retrieval import (
     LIST_METRICS,
+    NEAR,
     NO_CUTOFF,
     REDUNDANCY,
     EvaluationData,
     Gain,
     RankedList,
+    coverage,
+    list_values,
 )
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
-from recjudge_tui.stats.retrieval.redundancy import NEAR
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
@@ -114,6 +115,17 @@ class SystemLists(NamedTuple):
         known = self.values[metric][~np.isnan(self.values[metric])]
         return none_if_nan(float(known.mean())) if known.size else None
 
+    def at(self, rows: Sequence[int], system: str) -> SystemLists:
+        """These lists only, of a system."""
+        users, contexts, shown, values = self[1:]
+        return SystemLists(
+            system,
+            [users[row] for row in rows],
+            [contexts[row] for row in rows],
+            [shown[row] for row in rows],
+            {name: of[list(rows)] for name, of in values.items()},
+        )
+
 
 class Measured:
     """The lists of several systems, with the codes of their users and of their occasions (user and context)."""
@@ -165,7 +177,6 @@ def measure(
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
     data = load_evaluation_data(db, project.id, *rule)
-    arrays = db.kept((evaluation_arrays, project.id, rule), lambda: evaluation_arrays(data))
 
     def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
         items: dict[str, str] = {}
@@ -174,12 +185,12 @@ def measure(
             [one.user_id for one in ranked],
             [one.context for one in ranked],
             [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked],
-            list_values(ranked, arrays, k, names),
+            list_values(ranked, data, k, names),
         )
 
     def read(system: str) -> SystemLists:
         # the groups of one report use the same lists, which are read and measured once
-        of_all = CaseSelection(cases.occasions)
+        of_all = CaseSelection(cases.occasions, cases.segment if cases.imported else None)
         key = (measure, project.id, system, of_all, k, names, rule)
         return db.kept(key, lambda: values(system, list(lists_of(db, project.id, system, of_all))))
 
@@ -194,14 +205,7 @@ def _of_segment(lists: SystemLists, cases: CaseSelection) -> SystemLists:
     if cases.segment is None:
         return lists
     held = map(cases.segment.holds, lists.users, lists.contexts)
-    rows = [at for at, holds in enumerate(held) if holds]
-    return SystemLists(
-        lists.system,
-        [lists.users[at] for at in rows],
-        [lists.contexts[at] for at in rows],
-        [lists.shown[at] for at in rows],
-        {name: values[rows] for name, values in lists.values.items()},
-    )
+    return lists.at([at for at, holds in enumerate(held) if holds], lists.system)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -243,14 +247,10 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
     cells = [(at, name) for at in range(len(measured.systems)) for name in metrics if name != COVERAGE]
     columns = [measured.systems[at].values[name] for at, name in cells]
     known = [~np.isnan(column) for column in columns]
-    of = np.repeat(np.arange(len(cells)), [int(kept.sum()) for kept in known])
-    values = np.concatenate(
-        [np.zeros(0), *(column[kept] for column, kept in zip(columns, known, strict=True))]
-    )
+    values = [column[kept] for column, kept in zip(columns, known, strict=True)]
     owners = [measured.user[at][kept] for (at, _), kept in zip(cells, known, strict=True)]
-    users = np.concatenate([np.zeros(0, dtype=np.int64), *owners])
     bounds = [LIST_METRICS[name].bounds for _, name in cells]
-    means = dict(zip(cells, group_means(values, users, of, len(cells), bounds) if cells else [], strict=True))
+    means = dict(zip(cells, mean_estimates(values, owners, bounds), strict=True))
     for at, system in enumerate(measured.systems):
         for name in metrics:
             estimate = (
@@ -275,7 +275,7 @@ def _explained(metric: str, estimate: Estimate, system: SystemLists) -> Estimate
 
 
 def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
-    covered = offline.coverage(system.shown, measured.data.categories, k)
+    covered = coverage(system.shown, measured.data.categories, k)
     if not system.users or covered is None:
         return undefined("no items were imported, so the catalogue is unknown" if system.users else "no list")
     note = "no interval: coverage always falls when users are left out"
@@ -293,13 +293,13 @@ def _notes(
             "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
         )
     yield from map(Note, held_out_copies(project.db, project.id).sentences)
-    if choose.cases == EVERY_CASE:
+    if replace(choose.cases, systems=()) == EVERY_CASE:
         yield from (
             Note(text) for at in range(len(measured.systems)) if (text := _without_list(measured, at))
         )
     elif untimed := untimed_count(project.db, project.id, "lists", choose.cases):
         yield Note(untimed_note(untimed, "lists"))
-    yield from pair_notes(tested)
+    yield from pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
     with_value = (
         f"with a value of at least {choose.relevant_from:g}"
         if choose.relevant_from is not None
@@ -336,7 +336,9 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     if pairs is None:
         return ""
     values = [of.mean(pairs.name) for of in measured.systems]
-    texts = [f"{name} ({value:.3f})" for name, value in zip(pairs.systems, values, strict=True)]
+    texts = {
+        at: f"{pairs.systems[at]} ({figure_text({'value': values[at]}, 'value', 3)})" for at in pairs.order
+    }
     name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."
@@ -345,7 +347,7 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     said = (
         "not comparable with" if test.p_holm is None else "above" if test.separable else "not separable from"
     )
-    p = "" if test.p_holm is None else f" ({p_text(test.p_holm)})"
+    p = "" if test.p_holm is None else f", {p_text(test.p_holm)}"
     end = f"; {texts[last]} is last" if last != second else ""
     return f"{texts[best]} has the highest {name}, {said} {texts[second]}{p}{end}."
 
@@ -354,13 +356,16 @@ def _brief(title: str, rows: Sequence[Row], metrics: Collection[str]) -> Table:
     """One row a system, with a column for each of these metrics that is defined."""
     lines: dict[object, Row] = {}
     for row in rows:
-        line = lines.setdefault(row["system"], {"system": row["system"]})
+        line = lines.setdefault(row["system"], {"system": row["system"], "n": 0})
+        line["n"] = max(int(str(line["n"])), int(str(row["n"])))
         value = row["value"]
         if row["metric"] in metrics and isinstance(value, float):
             line[str(row["metric"])] = figure_text(row, "value", 3 if abs(value) < 10 else 1)
     names = [name for name in metrics if any(name in line for line in lines.values())]
     columns = [Column(name, name, minor=at >= _MOST_COLUMNS) for at, name in enumerate(names)]
-    return Table(title, (Column("system", "System"), *columns), tuple(lines.values()))
+    return Table(
+        title, (Column("system", "System"), *columns, Column("n", "lists", "int")), tuple(lines.values())
+    )
 
 
 # ---- the lists of verdicts -------------------------------------------------------------------------------------------
@@ -372,7 +377,6 @@ class JudgedLists:
     def __init__(self, project: Project, cases: CaseColumns) -> None:
         self._project, self._cases = project, cases
         self._content = judged_content(project.db, project.id, cases.ids)
-        self._measured: dict[tuple[object, ...], list[SystemLists]] = {}
 
     @classmethod
     def where_held_out(cls, chosen: Base) -> JudgedLists | None:
@@ -398,21 +402,27 @@ class JudgedLists:
 
     def lists(self, rows: IntArray, metrics: Sequence[str], k: int = TOP_K) -> list[SystemLists]:
         """The values of these metrics for each list of these cases, system by system."""
-        wanted = self.of_cases(rows)
-        key = (tuple(wanted.items()), k, tuple(metrics))
-        if key not in self._measured:
-            ids = {slate for slates in wanted.values() for slate in slates}
-            ranked = dict(ranked_slates(self._project.db, self._project.id, ids))
-            lists = {name: [ranked[at] for at in slates if at in ranked] for name, slates in wanted.items()}
-            self._measured[key] = list(measure(self._project, metrics, k, lists=lists).systems)
-        return self._measured[key]
+
+        def read() -> tuple[dict[int, int], SystemLists]:
+            ids = np.unique(np.concatenate([self._content.slate_a, self._content.slate_b]))
+            ranked = dict(ranked_slates(self._project.db, self._project.id, ids[ids > 0].tolist()))
+            (every,) = measure(self._project, metrics, k, lists={"": list(ranked.values())}).systems
+            return {slate: at for at, slate in enumerate(ranked)}, every
+
+        # the lists of all cases are read and measured once for the boards of a report
+        key = (JudgedLists, self._project.id, tuple(metrics), k)
+        places, every = self._project.db.kept(key, read)
+        return [
+            every.at([places[slate] for slate in slates if slate in places], system)
+            for system, slates in self.of_cases(rows).items()
+        ]
 
     def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
         """System -> the mean of a metric over the lists of these cases."""
         if metric == COVERAGE:
             catalogue = load_evaluation_data(self._project.db, self._project.id).categories
             shown = {of.system: of.shown for of in self.lists(rows, (), k)}
-            return {name: offline.coverage(lists, catalogue, k) for name, lists in shown.items()}
+            return {name: coverage(lists, catalogue, k) for name, lists in shown.items()}
         return {of.system: of.mean(metric) for of in self.lists(rows, (metric,), k)}
 
     def not_judged(self, rows: IntArray) -> int:

@@ -36,8 +36,9 @@ class Sanity(NamedTuple):
         return bool(self.reason)
 
 
-def sanity(chosen: Base, question: Question) -> Sanity:
-    """What is wrong with the verdicts of a judge on one question; nothing is said of people, metrics and chance."""
+def sanity(chosen: Base, question: Question, *, reasons: bool = True) -> Sanity:
+    """What is wrong with the verdicts of a judge on one question; nothing is said of people, metrics and chance. Without
+    `reasons` only the verdicts are looked at: where the right answer is known, they speak for themselves."""
     rater = chosen.rater(question)
     words = (
         {"rules": "not a language model", "random": "by chance"}.get(rater.kind, "")
@@ -50,7 +51,7 @@ def sanity(chosen: Base, question: Question) -> Sanity:
     known = verdicts.value[~np.isnan(verdicts.value)]
     found = _by_place(chosen, question, verdicts.flipped, known.size)
     found = found or _always_the_same(chosen, question, known)
-    if not found and rater.kind in _RUN_BY_MODEL:
+    if not found and reasons and rater.kind in _RUN_BY_MODEL:
         found = _same_reasons(chosen, question)
     return Sanity(found, (f"{question.rater}, {question.aspect}: {found}",) if found else (), words)
 
@@ -73,8 +74,14 @@ def _by_place(
         return ""
     rater = chosen.rater(question)
     first, decided = first_place_wins(chosen.project.db, rater.id, question.protocol, question.aspect)
-    if max(first, decided - first) < _BY_PLACE * decided or not decided:
-        return f"{int(flipped.sum()):,} of {n:,} answers flip with the order: position decides"
+    flips = f"{int(flipped.sum()):,} of {n:,} answers flip with the order: position decides"
+    return position_decides(first, decided) or flips
+
+
+def position_decides(first: int, decided: int) -> str:
+    """Why answers say nothing if nearly all follow the place: `first` of the `decided` ones prefer the list shown first."""
+    if decided < _FEWEST_IN_ORDERS or max(first, decided - first) < _BY_PLACE * decided:
+        return ""
     place, wins = ("first", first) if 2 * first >= decided else ("second", decided - first)
     return f"the {place} list wins {wins:,} of {decided:,}: position decides"
 

@@ -35,6 +35,7 @@ from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefine
 from recjudge_tui.stats.intervals import (
     FISHER,
     IDENTITY,
+    MOST_GROUPS,
     SHARE,
     Bounds,
     Scale,
@@ -55,11 +56,12 @@ TOO_FEW = "fewer than two items rated by both"
 FEWEST_VARIED, FEWEST_DISAGREEING = 10, 4
 FEW_VARIED = f"no interval: fewer than {FEWEST_VARIED} users have a value other than the most common one"
 FEW_DISAGREEING = f"no interval: fewer than {FEWEST_DISAGREEING} users show a disagreement"
+FEW_PER_LABEL = f"no interval: fewer than {FEWEST_VARIED} users have a label that one of the raters gave"
 NO_ITEM = "no item rated by two raters"
 _MEANS = ("percent", "bias", "concurrence")
 # above this many cells Kendall's tau is computed by sorting, up to so many rows for an interval
 _KENDALL_CELLS, _KENDALL_ROWS, _KENDALL_GROUPS = 3000, 30_000, 200
-_CHUNK = 4_000_000
+_FEWEST_GROUPS, _WORK, _CHUNK = 200, 30_000_000, 4_000_000
 _PAIRWISE_UP_TO = 200
 
 
@@ -554,7 +556,9 @@ def _overall(rows: _Rows, table: _Table, stat: str) -> Estimate:
     reason = _withheld(stat, np.stack([rows.a, rows.b]), rows.users, rows.users[disagree])
     ends = Interval(None, None, reason)
     if not reason:
-        ends = jackknife_sums(table.weights, lambda w: table.figures(stat, w), FISHER, rows.level)
+        # with very many cells users are left out in fewer groups
+        most = min(MOST_GROUPS, max(_FEWEST_GROUPS, _WORK // table.cells.a.size))
+        ends = jackknife_sums(table.weights, lambda w: table.figures(stat, w), FISHER, rows.level, most)
     return Estimate(value, ends.low, ends.high, n, note=ends.note)
 
 
@@ -687,7 +691,8 @@ def pairs_interval(
     return Interval(found.low, found.high, found.note)
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True)
+class Change:
     """A figure of the later and of the earlier run on the same cases, and later - earlier with its interval."""
 
     later: float | None
@@ -892,6 +897,9 @@ def _average(per_user: FloatArray, n: int, stat: str, average: str, level: float
     empty = below(given, true) == 0
     left_out = empty & (true > 0) if average == "weighted" else empty
     note = f"over {empty.size - int(left_out.sum())} of {empty.size} labels" if left_out.any() else ""
+    users = (below(*np.split(per_user, 3, axis=1)[1:]) > 0).sum(axis=0)
+    if average == "macro" and (users[given + true > 0] < FEWEST_VARIED).any():
+        return Estimate(value, None, None, n, note=join_notes(FEW_PER_LABEL, note))
     ends = share_interval(value, mean(whole - per_user), n, level)
     return Estimate(value, ends.low, ends.high, n, note=join_notes(ends.note, note))
 

@@ -11,10 +11,6 @@ ALPHA = 0.05
 POWER = 0.8
 # differences for which a sample is planned: of a win rate from one half, or between two shares
 DIFFERENCES = (0.05, 0.1, 0.2)
-# draws of a bootstrap
-RESAMPLES = 2000
-# the same for a page that shows all reports
-PAGE_RESAMPLES = 1000
 # cross-validation folds; bins of confidence
 FOLDS = 5
 BINS = 10

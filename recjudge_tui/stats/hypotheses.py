@@ -22,7 +22,7 @@ from recjudge_tui.stats.arrays import (
     encode,
     rows_of,
 )
-from recjudge_tui.stats.defaults import ALPHA, LEVEL
+from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate
 
@@ -34,6 +34,7 @@ NOTHING_CHANGED = "no case changed, so there is nothing to test"
 _ENUMERATED, _MOST_DRAWN, _DRAWS = 14, 500, 9999
 _FEWEST_REACHING = 10
 _ROUNDING = 1e-12
+MOST_USERS = 10_000_000
 
 
 def sign_flip_test(differences: npt.ArrayLike) -> float | None:
@@ -328,15 +329,18 @@ def _square(table: npt.ArrayLike) -> FloatArray:
     return counts
 
 
-def units_for_power(
-    effect: float, error: float, units: float, *, alpha: float = ALPHA, power: float = 0.8
+def users_needed(
+    effect: float, spread: float, null: float | None = None, *, alpha: float = ALPHA, power: float = POWER
 ) -> int | None:
-    """How many users a two-sided test needs to show `effect` with this power, if with `units` users its standard error, over
-    users, is `error`: n ((z_(1-alpha/2) + z_power) error / effect)². The error holds the design effect of users with several
-    rows. None if the effect is 0 or more than ten million users would be needed."""
+    """How many users a two-sided test of their mean needs to show `effect` with this power, by the normal formula:
+    ((z_(1-alpha/2) null + z_power spread) / effect)², where `spread` is the standard deviation of one user's value, which
+    holds the design effect of several rows, and `null` the same without an effect. None if the effect is 0 or more than ten
+    million users would be needed."""
     if effect == 0:
         return None
     normal = NormalDist()
-    reach = (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) * error / abs(effect)
-    needed = units * reach * reach
-    return None if not needed <= 10_000_000 else max(1, math.ceil(needed - 1e-9))
+    reach = (
+        normal.inv_cdf(1 - alpha / 2) * (spread if null is None else null) + normal.inv_cdf(power) * spread
+    )
+    needed = (reach / effect) ** 2
+    return None if not needed <= MOST_USERS else max(1, math.ceil(needed - 1e-9))

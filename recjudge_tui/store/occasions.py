@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from recjudge_tui.domain.occasions import OccasionFilter
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, Over, import_period, period_of
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError
@@ -139,9 +139,12 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
 
     ids: list[int] = []
     untimed: list[int] = []
+    brought = case_periods(db, project_id, "import") if chosen.imported else {}
+    wanted = import_period(chosen.imported)
     with explained(db.path):
         for case_id, user_id, context, is_here in cursor:
-            if segment is None or segment.holds(user_id, context):
+            here = segment is None or segment.holds(user_id, context)
+            if here and (not chosen.imported or brought.get(case_id) == wanted):
                 (ids if is_here else untimed).append(case_id)
     return SelectedCases(np.array(ids, dtype=np.int64), np.array(untimed, dtype=np.int64))
 
@@ -165,3 +168,60 @@ def untimed_note(count: int, what: Countable) -> str:
     """The sentence about what `untimed_count` counts; empty for none."""
     noun = what.removesuffix("s")
     return f"{quantity(count, noun)} without served_at left out, because a time was chosen" if count else ""
+
+
+# ---- periods -----------------------------------------------------------------------------------------------------------
+
+
+def case_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:
+    """Case id -> the period in which its lists were served, or the import that first had the later of them; without cases
+    that have no period."""
+    if over == "import":
+        lists, texts = (_first_imports(db, project_id, what) for what in ("slate", "explanation"))
+        rows = db.rows(
+            """SELECT id, ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0) FROM cases
+               WHERE project_id = ? AND (slate_a IS NOT NULL OR explanation_id IS NOT NULL)""",
+            (project_id,),
+        )
+        brought = {
+            row[0]: max(lists.get(row[1], 0), lists.get(row[2], 0), texts.get(row[3], 0)) for row in rows
+        }
+        return {case: import_period(source) for case, source in brought.items() if source}
+    rows = db.rows(
+        "SELECT id, substr(served_at, 1, 10) FROM cases WHERE project_id = ? AND served_at <> ''",
+        (project_id,),
+    )
+    return {row[0]: period_of(row[1], over) for row in rows}
+
+
+def slate_periods(
+    db: Database, project_id: int, over: Over, occasions: OccasionFilter = EVERY_OCCASION
+) -> dict[int, str]:
+    """Slate id -> the period in which the list was served or first imported, for lists of these occasions with a period."""
+    chosen, parameters = occasion_condition(occasions, "s")
+    rows = db.rows(
+        f"SELECT id, substr(served_at, 1, 10) FROM slates s WHERE project_id = :project AND {chosen}",
+        parameters | {"project": project_id},
+    )
+    if over == "import":
+        first = _first_imports(db, project_id, "slate")
+        return {row[0]: import_period(first[row[0]]) for row in rows if row[0] in first}
+    return {row[0]: period_of(row[1], over) for row in rows if row[1]}
+
+
+def has_dated_cases(db: Database, project_id: int) -> bool:
+    """Whether any case says when its lists were served."""
+    dated: int = db.value(
+        "SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ? AND served_at <> '')", (project_id,)
+    )
+    return bool(dated)
+
+
+def _first_imports(db: Database, project_id: int, what: str) -> dict[int, int]:
+    """Id of a list (`slate`) or text (`explanation`) -> the first import that brought it and was not undone."""
+    rows = db.rows(
+        f"""SELECT l.{what}_id, min(l.import_id) FROM {what}_imports l JOIN imports i ON i.id = l.import_id
+            WHERE i.project_id = ? GROUP BY 1""",
+        (project_id,),
+    )
+    return {row[0]: row[1] for row in rows}

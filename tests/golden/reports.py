@@ -142,7 +142,7 @@ LINES = {
         compare anna ben --context home
         compare anna random --table cases --protocol pairwise
         estimate --rater random --truth anna --protocol pointwise
-        robustness position --rater random
+        robustness position --rater random --counts
         verdicts list --filter flag:any
         verdicts list --filter why:disagree --sort attention --limit 10
         cases list --limit 8
@@ -182,7 +182,7 @@ LINES = {
         robustness injected --rater random --by-system
         robustness position
         robustness position --no-gap --protocol arena
-        robustness position --rater random
+        robustness position --rater random --counts
         leaderboard --protocol arena --rater "random arena"
         leaderboard --protocol arena --table side-by-side --rater "random arena"
         agreement --protocol arena --aspect overall --raters "random arena,rules arena"

@@ -11,8 +11,9 @@ import pytest
 
 from recjudge_tui.cli.app import main
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.stream import EXPORT_FORMATS
-from recjudge_tui.reports.projects.data_export import export
+from recjudge_tui.reports.exports import export
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS, label_rows
@@ -68,7 +69,7 @@ def test_labels_come_back(given: Path, tmp_path: Path, fmt: Any) -> None:
         _import(db, "first", given)
         before = _all(db, "first")
         assert {row[0] for row in before} == {*RISKY, "anna"}
-        written = export(db, project_id(db, "first"), "labels", fmt, exported)
+        written = export(Project.named(db, "first"), "labels", fmt, exported)
         assert written.rows == len(before) == 3 * len(RISKY)
         assert (written.defused > 0) == (fmt == "csv")
         _import(db, "second", exported)
@@ -125,7 +126,7 @@ def test_flags_and_occasions_come_back(tmp_path: Path) -> None:
             for project in ("first", "second"):
                 import_files(db, project, [lists], "lists")
             _import(db, "first", labels)
-            export(db, project_id(db, "first"), "labels", "csv" if ending == "csv" else "jsonl", exported)
+            export(Project.named(db, "first"), "labels", "csv" if ending == "csv" else "jsonl", exported)
             _import(db, "second", exported)
             assert _all(db, "second") == _all(db, "first")
             assert {(row[7], row[11], *row[12:14]) for row in _all(db, "second")} == {
@@ -196,6 +197,6 @@ def test_every_kind_of_label_gives_the_same_verdicts_again(tmp_path: Path, fmt: 
                 name, lines - (name in ("numbers",))
             )
             assert bool(before["games"]) == name.startswith("games"), name
-            export(db, project_id(db, name), "labels", fmt, exported)
+            export(Project.named(db, name), "labels", fmt, exported)
             _import(db, f"{name} again", exported)
             assert _everything(db, f"{name} again") == before, name

@@ -15,7 +15,7 @@ from recjudge_tui.protocols.early_stopping import (
     user_outcomes,
 )
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.stats.experiments.stopping import initial_state, update_state
+from recjudge_tui.stats.planning import initial_state, update_state
 from tests.support.cases import shipped
 
 

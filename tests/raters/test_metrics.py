@@ -16,9 +16,9 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.raters.metrics import NAMES, Metric, make_metric_raters, read_metric
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
-from recjudge_tui.stats.text.metrics import TEXT_METRICS, Score, TextMetric, text_metric
-from recjudge_tui.stats.text.words import Tokens
+from recjudge_tui.stats.retrieval import LIST_METRICS
+from recjudge_tui.stats.text import TEXT_METRICS, Score, TextMetric, text_metric
+from recjudge_tui.stats.text import Tokens
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -32,8 +32,8 @@ from tests.support.waiting import HANG_S
 
 DOCUMENTED = (
     "bleu-1", "bleu-4", "rouge-1", "rouge-l",
-    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "map_min", "mrr", "hit_rate", "urd", "ild",
-    "novelty", "popularity", "title_ild", "near_duplicates", "category_coverage",
+    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "map_min", "mrr", "hit_rate", "err",
+    "rprec", "urd", "ild", "novelty", "popularity", "title_ild", "near_duplicates", "category_coverage",
 )  # fmt: skip
 EXPLANATIONS = (
     ("user_id", "item_id", "system", "text", "reference"),
@@ -122,6 +122,7 @@ def test_a_metric_is_read_from_its_name_or_its_rater(text: str, metric: Metric, 
         ("coverage", "ndcg_explicit"),
         ("", "no metric"),
         ("auc@5", "no cutoff"),
+        ("rprec@5", "no cutoff"),
         ("ndcg@", "not a number"),
         ("ndcg@0", "a cutoff of at least 1"),
         ("ndcg@-1", "not a number"),
@@ -175,8 +176,8 @@ def test_lists_and_pairs(lists: Database) -> None:
     assert make(lists, "ndcg", k=3) == [
         [
             "metric “ndcg@3” created: 4 list, 2 pair verdicts",
-            "left out: 3 × list: nothing relevant is held out for the user",
-            "left out: 1 × pair: nothing relevant is held out for the user",
+            "left out: 3 × list: no relevant held-out item",
+            "left out: 1 × pair: no relevant held-out item",
             "left out: 2 × pair: the list or text was never imported",
         ]
     ]
@@ -208,7 +209,7 @@ def test_equal_sums_in_another_order_are_a_tie(lists: Database) -> None:
 def test_a_metric_that_is_undefined_everywhere_is_reported_and_the_others_are_made(lists: Database) -> None:
     made = make(lists, "auc", "mrr", k=3)
     assert made[0][0] == "metric “auc” not created: it has nothing to judge"
-    assert any("an item has no score" in line for line in made[0][1:])
+    assert any("candidates without scores" in line for line in made[0][1:])
     assert made[1][0].startswith("metric “mrr@3” created")
     assert lists.value("SELECT count(*) FROM raters WHERE name = 'auc'") == 0
 
@@ -218,7 +219,7 @@ def test_every_metric_has_a_reason_where_it_is_undefined(db: Database) -> None:
     load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u1", "a", "i1", 1)])
     made = dict(zip(LIST_METRICS, make(db, *LIST_METRICS), strict=True))
     defined = [name for name, lines in made.items() if len(lines) == 1]
-    assert defined == ["popularity", "near_duplicates"]
+    assert defined == ["near_duplicates"]
     assert all(line.startswith("left out: 1 × list: ") for lines in made.values() for line in lines[1:])
 
 

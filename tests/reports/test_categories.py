@@ -16,16 +16,13 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
 from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.loading import figure_data
 from recjudge_tui.reports.figures.options import FigureOptions
-from recjudge_tui.reports.reliability.calibration import cases_table as cases_to_look_at
-from recjudge_tui.reports.reliability.calibration import error_table, sets_table
-from recjudge_tui.reports.reliability.ensemble_costs import EnsembleCostOptions, ensemble_costs_table
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
-from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
-from recjudge_tui.reports.reliability.strictness import strictness_table
-from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.calibration import error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.verdicts.scales import add_scale
@@ -127,19 +124,15 @@ def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
     assert "The other categories are in the table" in figure.caption
 
 
-def test_calibration_works_and_label_sets_say_why_not(tones: Project) -> None:
-    options = UncertaintyOptions("one", "ann", resamples=0)
-    questions = uncertainties(tones.db, tones.id, options)
-    right = next(row for row in error_table(questions, options).rows if row["stat"] == "accuracy")
+def test_calibration_works(tones: Project) -> None:
+    questions = stated_confidences(Opened(tones.db, tones.id, "films"), "one", "ann")
+    right = next(row for row in error_table(questions).rows if row["stat"] == "accuracy")
     same = [a == b for a, b in zip(_values(tones, "one"), _values(tones, "ann"), strict=True)]
     assert right["value"] == pytest.approx(sum(same) / len(same))
-    for table in (sets_table(questions, options), cases_to_look_at(questions, options)):
-        assert not table.rows
-        assert "a set is a span of neighbouring labels, and categories have no order" in _said(table)
 
 
 def test_strictness_has_shares_only(tones: Project) -> None:
-    table = strictness_table(tones.db, tones.id, ["one"], ["ann", "ben"], ["explanation"], resamples=0)
+    table = strictness_table(Opened(tones.db, tones.id, "films"), ["one"], ["ann", "ben"], ["explanation"])
     bias = [row for row in table.rows if row["figure"] == "bias"]
     assert {(row["value"], row["note"]) for row in bias} == {(None, NO_ORDER)}
     shares = [row["value"] for row in table.rows if row["figure"] == "share" and row["rater"] == "ben"]
@@ -157,28 +150,28 @@ def test_gates_and_costs_use_kappa_and_refuse_what_needs_an_order(tones: Project
     assert gate.rows[0]["note"] == NO_ORDER
     change = gate_table(tones.db, tones.id, GateOptions("one", against="two", truth="ann"))
     assert [row["figure"] for row in change.rows] == ["kappa", "failure_rate"]
-    costs = ensemble_costs_table(tones.db, tones.id, EnsembleCostOptions("ann", raters=("one", "two")))
+    opened = Opened.numbered(tones.db, tones.id)
+    costs = table_of(opened, "cost", truth="ann", raters=("one", "two"))
     alone = next(row for row in costs.rows if row["jury"] == "one")
     assert (alone["stat"], alone["value"]) == ("kappa", pytest.approx(kappa))
-    for options in (EnsembleCostOptions("ann", rule="mean"), EnsembleCostOptions("ann", stat="qwk")):
-        refused = ensemble_costs_table(tones.db, tones.id, options)
+    for option in ({"rule": "mean"}, {"stat": "qwk"}):
+        refused = table_of(opened, "cost", truth="ann", **option)
         assert not refused.rows
         assert "order" in _said(refused)
 
 
 def test_estimates_are_shares(tones: Project) -> None:
-    rows = human_estimates_table(tones.db, tones.id, EstimateOptions("one", "ann", "explanation")).rows
-    assert {row["measure"] for row in rows} == {"share"}
+    asked = {"rater": "one", "truth": "ann", "protocol": "explanation"}
+    opened = Opened.numbered(tones.db, tones.id)
+    assert {row["measure"] for row in table_of(opened, "estimate", **asked).rows} == {"share"}
     with pytest.raises(UsageError, match="“mean” does not fit"):
-        human_estimates_table(
-            tones.db, tones.id, EstimateOptions("one", "ann", "explanation", measure="mean")
-        )
+        table_of(opened, "estimate", **asked, measure="mean")
 
 
 def test_means_of_raters_are_refused(tones: Project) -> None:
-    table = ensembles_table(tones.db, tones.id, AgreementOptions(truth="ann", raters=("one", "two")))
-    assert not table.rows
-    assert NO_ORDER in _said(table)
+    made = table(tones, "agreement", truth="ann", raters=("one", "two"), ensembles=True)
+    assert not made.rows
+    assert NO_ORDER in _said(made)
 
 
 def test_the_app_begins_with_kappa(tones: Project) -> None:

@@ -151,8 +151,9 @@ def test_options_that_do_not_fit(shop: Built, words: str, message: str) -> None:
 
 
 def test_nobody_to_show(shop: Built, project_db: Path) -> None:
-    with pytest.raises(NotFoundError):
-        shop.run("flags -p films --raters nobody")
+    for words in ("--raters nobody", "--agreement --truth nobody"):
+        with pytest.raises(NotFoundError):
+            shop.run(f"flags -p films {words}")
     assert any(
         "needs two raters" in note for note in shop.table("flags -p films --agreement --raters anna")["notes"]
     )

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable
 
 import pytest
+from recjudge_tui.reports.leaderboard.leaderboard import METHODS as BOARDS
+from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
 
 from recjudge_tui.domain.protocols import PROTOCOLS
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS as BOARDS
-from recjudge_tui.reports.leaderboard.measured_lists import METRICS
 from recjudge_tui.reports.methods import references
+from recjudge_tui.reports.metrics import METRICS
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
 from recjudge_tui.store.annotation.tasks import reveal_tasks
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import create_project

@@ -16,7 +16,8 @@ from recjudge_tui.reports.compare.tables import summary_table
 from recjudge_tui.reports.documents.passport import passport_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
-from recjudge_tui.reports.projects.experiments import prediction_log_table
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.reliability.position import position_table
@@ -85,8 +86,8 @@ def _outside(row: Row, low: str, high: str, point: float) -> bool:
 
 
 def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(project: Project) -> None:
-    log = prediction_log_table(project.db, project.id)
-    matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise", resamples=0))
+    log = table_of(Opened.numbered(project.db, project.id), "outcome show", judges=True)
+    matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise"))
     separable = {
         row["rater"]
         for row in matrix.rows
@@ -137,7 +138,7 @@ def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
     for draw in range(3, DRAWS, 2):
         one, _, person = _DRAWN[draw]
         verdicts = _adjudicated(one)
-        table = passport_table(project.db, project.id, f"one{draw}", resamples=200)
+        table = passport_table(project.db, project.id, f"one{draw}")
         by_figure = {(row["part"], row["figure"], row.get("against")): row for row in table.rows}
         said = by_figure["Position", "favours Set 1 by", by_figure_key(by_figure, "favours Set 1 by")]
         net = sum((a - b) / 2 for a, b in one.values()) / len(one)

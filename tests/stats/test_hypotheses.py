@@ -152,7 +152,7 @@ def test_means_of_systems_by_users_with_holm_within_the_figure() -> None:
     values = rng.random((60, 3)) + np.array([0.3, 0.0, 0.0])
     values[:5, 2] = np.nan
     tests = hy.mean_tests(values, np.arange(60) // 2)
-    assert tests[0, 1].separable and tests[0, 2].separable and not tests[1, 2].separable
+    assert [test.separable for test in tests.values()] == [True, True, False]
     assert tests[0, 1].difference.n == 30
     p = sorted(test.p or 0 for test in tests.values())
     assert min(test.p_holm or 0 for test in tests.values()) == pytest.approx(3 * p[0])
@@ -230,8 +230,8 @@ def test_nothing_changed(table: list[list[int]]) -> None:
         assert (test(table).p, test(table).changed, test(table).note) == (None, 0, hy.NOTHING_CHANGED)
 
 
-def test_units_for_power_by_the_formula() -> None:
+def test_users_needed_by_the_formula() -> None:
     """A mean difference of .5 standard deviations needs 31.4 pairs at 80 %."""
-    assert hy.units_for_power(0.5, 1 / math.sqrt(20), 20) == 32
-    assert hy.units_for_power(0.0, 1, 20) is None
-    assert hy.units_for_power(1e-6, 1, 20) is None
+    assert hy.users_needed(0.5, 1.0) == 32
+    assert hy.users_needed(0.0, 1.0) is None
+    assert hy.users_needed(1e-6, 1.0) is None

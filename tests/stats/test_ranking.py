@@ -85,7 +85,7 @@ def test_ties_count_as_wins_as_halves_or_not_at_all() -> None:
 def test_a_win_rate_of_few_is_exact_and_q_follows_from_it() -> None:
     found = rk.outcome_estimates([1] * 12 + [-1] * 8, range(20))
     exact = clopper_pearson(12, 20)
-    assert (found["win_rate"].ci_low, found["win_rate"].ci_high) == (exact.ci_low, exact.ci_high)
+    assert (found["win_rate"].ci_low, found["win_rate"].ci_high) == pytest.approx((exact.ci_low, exact.ci_high))
     low, high = exact.ci_low or 0, exact.ci_high or 0
     assert (found["q"].ci_low, found["q"].ci_high) == pytest.approx((low / (1 - low), high / (1 - high)))
 
@@ -525,7 +525,7 @@ def test_systems_that_never_met_are_compared_through_others() -> None:
     rng = np.random.default_rng(1)
     met = {(0, 2): rng.choice([1, 1, 1, -1], 60).tolist(), (1, 2): rng.choice([1, -1, -1, -1], 60).tolist()}
     tests = rk.pair_tests(battles_of(met, 3))
-    assert tests[0, 1].p is not None and tests[0, 1].p < 1e-4
+    assert (tests[0, 1].p or 1) < 1e-4
     apart = rk.pair_tests(battles_of({(0, 1): [1] * 8, (2, 3): [1] * 8}, 4))
     assert rk.neighbours([0, 2], apart)[0].note == rk.NEVER_MET
 
@@ -538,7 +538,7 @@ def test_neighbours_say_why_they_are_not_separable_and_ranges_follow() -> None:
     assert rk.neighbours([0], tests) == []
     assert rk.rank_ranges([0, 2, 1], tests) == {0: (1, 3), 2: (1, 2), 1: (2, 3)}
     several = rk.neighbours([2, 1], tests, groups=20)[0]
-    assert not several.separable and several.more
+    assert (several.separable, several.more is None) == (False, False)
 
 
 def test_more_users_reach_the_power() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.metrics import metrics_table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.database import Database
 
 _KEYS = (
@@ -19,11 +17,12 @@ _KEYS = (
 
 def figures(db: Database, project: int, *, intervals: bool = True) -> dict[str, list[list[object]]]:
     """Report -> its rows: leaderboards, agreement on lists, pairs and texts, offline metrics."""
-    reports: dict[str, Table] = {"metrics": metrics_table(db, project, 3)}
+    opened = Project.numbered(db, project)
+    reports: dict[str, Table] = {"metrics": table_of(opened, "metrics", k=3)}
     for protocol in ("pairwise", "pointwise"):
-        reports[f"leaderboard {protocol}"] = leaderboard_table(db, project, LeaderboardOptions(protocol))
+        reports[f"leaderboard {protocol}"] = table_of(opened, "leaderboard", protocol=protocol)
     for protocol in ("pairwise", "pointwise", "explanation"):
-        reports[f"agreement {protocol}"] = agreement_table(db, project, AgreementOptions(protocol=protocol))
+        reports[f"agreement {protocol}"] = table_of(opened, "agreement", protocol=protocol)
     keys = [key for key in _KEYS if intervals or not key.startswith("ci_")]
     return {name: [_plain(row, keys) for row in table.rows] for name, table in reports.items()}
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.made_lists import PLANTED
 from recjudge_tui.domain.material import SlateView
-from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.cases.planted import PlantedFault
+from recjudge_tui.store.cases.made_lists import PlantedFault
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.runs.calls import outstanding

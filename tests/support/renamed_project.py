@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL, pair_names
+from recjudge_tui.domain.made_lists import ADVERSARIAL, pair_names
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case

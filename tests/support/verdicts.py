@@ -12,7 +12,10 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import ItemView, SlateView, UserView
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate, RunSettings
+from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.cases.snapshots import ShownCase, save_snapshots
 from recjudge_tui.store.clock import now
@@ -169,3 +172,13 @@ def _outcome(key: CallKey, value: float | None, names: Mapping[float, str]) -> C
 
 def cases_of(make: Sequence[int], values: Sequence[float | None]) -> dict[int, float | None]:
     return dict(zip(make, values, strict=True))
+
+
+def table(project: Project, report: str, **options: object) -> Table:
+    """The table of a declared report."""
+    return table_of(OpenProject.numbered(project.db, project.id), report, **options)
+
+
+def agreement(project: Project, **options: object) -> Table:
+    """The declared report on agreement."""
+    return table_of(OpenProject.numbered(project.db, project.id), "agreement", **options)

@@ -11,13 +11,12 @@ import click
 
 from recjudge_tui.cli.data.figure import figure_options, put_figure, refuse_figure_options
 from recjudge_tui.cli.declared import occasion_options
-from recjudge_tui.cli.options import db_option, names, narrate, output_option, project_option
-from recjudge_tui.cli.report_command import open_project
+from recjudge_tui.cli.options import db_option, names, narrate, open_db, output_option, project_option
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter
     from recjudge_tui.reports.common.stream import ExportFormat
-    from recjudge_tui.reports.projects.ranking_files import RankingFormat
+    from recjudge_tui.reports.exports import RankingFormat
 
 EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", "lists", "qrels")
 _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
@@ -111,19 +110,21 @@ def _put_rows(
 ) -> None:
     from recjudge_tui.cli.progress import working
     from recjudge_tui.domain.text import quantity
+    from recjudge_tui.project import Project
     from recjudge_tui.reports.common.stream import format_of
-    from recjudge_tui.reports.projects.data_export import export as write
-    from recjudge_tui.reports.projects.data_export import left_out
+    from recjudge_tui.reports.exports import export as write
+    from recjudge_tui.reports.exports import left_out
 
     if fmt is None:
         fmt = format_of(out) if out and out.suffix else "csv"
     if fmt == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is not text for a terminal: add -o FILE.parquet")
-    with open_project(db, project) as (database, identity):
+    with open_db(db) as database:
+        chosen = Project.named(database, project)
         # rows on a terminal are progress themselves, and a line among them would spoil them
         with nullcontext() if out is None and sys.stdout.isatty() else working(f"export {what}"):
-            written = write(database, identity, what, fmt, out or sys.stdout, filter_text, systems, occasions)
-        untimed = left_out(database, identity, what, fmt, occasions)
+            written = write(chosen, what, fmt, out or sys.stdout, filter_text, systems, occasions)
+        untimed = left_out(chosen, what, fmt, occasions)
     narrate(f"{quantity(written.rows, 'row')} written" + (f" to {out}" if out else ""))
     for note in filter(None, (untimed, written.message())):
         narrate(note)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import db_option, narrate, new_project_option, open_db, project_option
-from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.declared import report_commands
+from recjudge_tui.cli.options import db_option, narrate, new_project_option, open_db
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.records import ImportKind
     from recjudge_tui.importers.summary import ImportSummary
-    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.database import Database
 
 STDIN = Path("-")
@@ -180,24 +179,9 @@ def _summary_lines(summary: ImportSummary, dry_run: bool) -> Iterator[str]:
     yield from summary.notes
 
 
-@click.group()
+@click.group(commands=report_commands("imports"))
 def imports() -> None:
     """List or undo imports."""
-
-
-@imports.command("list")
-@project_option
-@project_report
-def list_(database: Database, project_id: int) -> Table:
-    """List the imports of a project, newest first.
-
-    \b
-    Example:
-      recjudge imports list -p movies
-    """
-    from recjudge_tui.reports.projects.overview import imports_table
-
-    return imports_table(database, project_id)
 
 
 @imports.command()

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from recjudge_tui.cli.names import default_project
 from recjudge_tui.cli.options import db_option, narrate, open_db
 from recjudge_tui.cli.report_command import report_command
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.database import Database
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def _named(command: Command) -> Command:
+    """The project's name, by its place or with -p."""
+    option = click.option("-p", "--project", metavar="PROJECT", help="The same as NAME.")
+    return click.argument("name", required=False)(option(command))
+
+
+def _one_name(name: str | None, project: str | None) -> str:
+    """The one that is given, else the default project."""
+    if name and project and name != project:
+        raise click.UsageError(f"“{name}” and “{project}” are two projects; name one")
+    return name or project or default_project() or ""
 
 
 @click.group()
@@ -28,9 +45,9 @@ def list_(database: Database) -> Table:
     Example:
       recjudge project list
     """
-    from recjudge_tui.reports.projects.overview import projects_table
+    from recjudge_tui.reports.listings import projects
 
-    return projects_table(database)
+    return projects(database)
 
 
 @project.command()
@@ -51,26 +68,26 @@ def new(name: str, db: str | None) -> None:
 
 
 @project.command()
-@click.argument("name")
+@_named
 @report_command
-def show(database: Database, name: str) -> Table:
+def show(database: Database, name: str | None, project: str | None) -> Table:
     """Show what a project contains: data, systems, raters, runs.
 
     \b
     Example:
       recjudge project show movies
     """
-    from recjudge_tui.reports.projects.overview import project_table
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.listings import project as contents
 
-    return project_table(database, project_id(database, name))
+    return contents(Project.named(database, _one_name(name, project)))
 
 
 @project.command()
-@click.argument("name")
+@_named
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
-def delete(name: str, yes: bool, db: str | None) -> None:
+def delete(name: str | None, project: str | None, yes: bool, db: str | None) -> None:
     """Delete a project and everything in it.
 
     \b
@@ -80,6 +97,9 @@ def delete(name: str, yes: bool, db: str | None) -> None:
     from recjudge_tui.store.projects.deletion import delete_project
     from recjudge_tui.store.projects.projects import project_id
 
+    if not (name or project):
+        raise click.UsageError("name the project")
+    name = _one_name(name, project)
     with open_db(db) as database:
         project_id(database, name)
         if not yes:

@@ -119,7 +119,7 @@ def submit(run_id: int, db: str | None) -> None:
     """
     from recjudge_tui.cli.progress import counting
     from recjudge_tui.domain.text import quantity
-    from recjudge_tui.reports.projects.estimate import cost_range
+    from recjudge_tui.reports.runs import cost_range
     from recjudge_tui.runs.batches.cost import batch_estimate
     from recjudge_tui.runs.batches.hosted import submit as submit_run
 
@@ -147,10 +147,10 @@ def status(database: Database, run_id: int) -> Table:
     Example:
       recjudge batch status 3
     """
-    from recjudge_tui.reports.projects.batches import batches_table
+    from recjudge_tui.reports.listings import batches
     from recjudge_tui.runs.batches.hosted import update_progress
 
-    return batches_table(run_id, update_progress(database, run_id, narrate))
+    return batches(run_id, update_progress(database, run_id, narrate))
 
 
 @batch.command()
@@ -259,7 +259,7 @@ def run(
 
 
 def _report(database: Database, run_id: int, tally: ImportTally) -> None:
-    from recjudge_tui.reports.projects.estimate import outcome_line
+    from recjudge_tui.reports.runs import outcome_line
     from recjudge_tui.store.runs.runs import run_progress
 
     for line in tally.lines():

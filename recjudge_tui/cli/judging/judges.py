@@ -33,7 +33,7 @@ def list_(database: Database, base_url: str) -> Table:
     Example:
       recjudge judge list
     """
-    from recjudge_tui.reports.projects.judges import judges_table
+    from recjudge_tui.reports.judges import judges_table
 
     return judges_table(database, base_url)
 
@@ -67,7 +67,7 @@ def test(
     from recjudge_tui.cli.judging.judge_choice import chosen_judge
     from recjudge_tui.errors import JudgeError
     from recjudge_tui.prompting.probe import probe
-    from recjudge_tui.reports.projects.judges import probe_table
+    from recjudge_tui.reports.judges import probe_table
     from recjudge_tui.store.runs.judges import save_capabilities
 
     judge_spec = chosen_judge(spec, address)

@@ -30,11 +30,11 @@ def list_(database: Database) -> Table:
     Example:
       recjudge prompt list
     """
-    from recjudge_tui.reports.projects.overview import prompts_table
+    from recjudge_tui.reports.listings import prompts
     from recjudge_tui.store.prompts.prompts import load_shipped
 
     load_shipped(database)
-    return prompts_table(database)
+    return prompts(database)
 
 
 @prompt.command()
@@ -100,7 +100,7 @@ def diff(first: str, second: str, db: str | None) -> None:
       recjudge prompt diff pairwise-media@1 pairwise-media@2
     """
     from recjudge_tui.domain.text import safe_text
-    from recjudge_tui.reports.compare.prompt_diff import prompt_diff
+    from recjudge_tui.reports.changes import prompt_diff
     from recjudge_tui.store.prompts.prompts import load_shipped, prompt_text
 
     with open_db(db) as database:
@@ -202,7 +202,7 @@ def try_(
     """
     from recjudge_tui.cli.judging.judge_choice import chosen_judge
     from recjudge_tui.prompting.trial import try_prompt
-    from recjudge_tui.reports.projects.trial import trial_table
+    from recjudge_tui.reports.judges import trial_table
     from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 
     judge = chosen_judge(spec, address)

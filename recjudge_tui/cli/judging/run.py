@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.declared import setting_options
+from recjudge_tui.cli.declared import setting_options, with_help_all
 from recjudge_tui.cli.judging.start import plan_and_print, work_and_print
 from recjudge_tui.cli.options import (
     FiniteRange,
@@ -132,6 +132,13 @@ def run(
     settings = settings_for(protocol, **options)
     with open_project(db, project) as (database, identity):
         _run_protocol(database, RunRequest(identity, judge, settings, rater, prompt), mode)
+
+
+# the 15 options that most runs need are left
+with_help_all(
+    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "db", "fmt", "out", "columns", "plain", "notes",
+    "explain", "all",
+)  # fmt: skip
 
 
 def _run_saer(

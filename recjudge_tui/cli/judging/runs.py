@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import report_commands
 from recjudge_tui.cli.judging.start import work_and_print
+from recjudge_tui.cli.names import PROJECT_VARIABLE
 from recjudge_tui.cli.options import FiniteRange, db_option, narrate, open_db, table_options, trust_option
 from recjudge_tui.cli.report_command import report_command
 
@@ -23,13 +25,13 @@ budget_option = click.option(
 )
 
 
-@click.group()
+@click.group(commands=report_commands("runs"))
 def runs() -> None:
     """List, resume, retry, rename, stop or delete runs."""
 
 
 @runs.command("list")
-@click.option("-p", "--project", metavar="PROJECT", help="Only this project's runs.")
+@click.option("-p", "--project", metavar="PROJECT", envvar=PROJECT_VARIABLE, help="Only this project's runs.")
 @report_command
 def list_(database: Database, project: str | None) -> Table:
     """List all runs with their cost, newest first.
@@ -38,25 +40,29 @@ def list_(database: Database, project: str | None) -> Table:
     Example:
       recjudge runs list -p movies
     """
-    from recjudge_tui.reports.projects.overview import runs_table
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.listings import runs as listed
 
-    return runs_table(database, project_id(database, project) if project else None)
+    return listed(database, Project.named(database, project) if project else None)
 
 
 @runs.command()
 @click.argument("run_id", metavar="ID", type=int)
+@click.option("-p", "--project", metavar="PROJECT", help="The project of the run, whose id is enough.")
 @report_command
-def show(database: Database, run_id: int) -> Table:
+def show(database: Database, run_id: int, project: str | None) -> Table:
     """Show one run: its settings, counts and latest errors.
 
     \b
     Example:
       recjudge runs show 3
     """
-    from recjudge_tui.reports.projects.overview import run_table
+    from recjudge_tui.reports.listings import run
+    from recjudge_tui.store.runs.runs import run_row
 
-    return run_table(database, run_id)
+    if project and run_row(database, run_id)["project"] != project:
+        raise click.UsageError(f"run {run_id} is not of project “{project}”")
+    return run(database, run_id)
 
 
 @runs.command()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def plan_and_print(database: Database, requests: Sequence[RunRequest], *, dry_run: bool) -> tuple[Plan, ...]:
     """Plan the runs and print the estimate of each; a dry run stores nothing."""
     from recjudge_tui.cli.progress import counting
-    from recjudge_tui.reports.projects.estimate import estimate_lines
+    from recjudge_tui.reports.runs import estimate_lines
     from recjudge_tui.runs.start import plan
 
     with counting("planning", "cases") as advance:
@@ -67,7 +67,7 @@ def work_here(database: Database, run_id: int) -> WorkResult:
 
 def outcome(result: WorkResult) -> str:
     """The one line that says how work on a run ended."""
-    from recjudge_tui.reports.projects.estimate import outcome_line
+    from recjudge_tui.reports.runs import outcome_line
 
     return outcome_line(result.run_id, result.progress)
 
@@ -88,7 +88,7 @@ def exit_if_interrupted(result: WorkResult, *next_steps: str) -> None:
 
 def print_failures(database: Database, result: WorkResult) -> None:
     """Print why calls failed, one line for each kind of error."""
-    from recjudge_tui.reports.projects.run_settings import failure_lines
+    from recjudge_tui.reports.listings import failure_lines
 
     if result.progress.failed:
         for line in failure_lines(database, result.run_id):

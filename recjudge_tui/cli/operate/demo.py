@@ -127,8 +127,8 @@ def _print_summary(database: Database) -> None:
     from dataclasses import replace
 
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.common.table import Table, readable, write_table
-    from recjudge_tui.reports.declare import make
+    from recjudge_tui.reports.common.table import readable, write_table
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.projects.projects import project_id
     from recjudge_tui.store.runs.runs import list_runs
 
@@ -140,8 +140,7 @@ def _print_summary(database: Database) -> None:
     click.echo()
     identity = project_id(database, _EXAMPLE)
     people = _SHOWN["pairwise"].consensus
-    board = make(Project(database, identity, _EXAMPLE), "leaderboard", protocol="pairwise", rater="rules")
-    assert isinstance(board, Table)
+    board = table_of(Project(database, identity, _EXAMPLE), "leaderboard", protocol="pairwise", rater="rules")
     shown, _ = readable(board, notes="none")
     write_table(replace(shown, title=f"{shown.title} · {_EXAMPLE}"))
     click.echo(f"\n{_agreement_line(database, identity, people)}")
@@ -152,9 +151,8 @@ def _agreement_line(database: Database, project: int, people: str) -> str:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import table_of
 
-    return table_of(
-        Project.numbered(database, project), "agreement", protocol="pairwise", aspect=OVERALL, raters=("rules",), truth=people
-    ).answer  # fmt: skip
+    opened, asked = Project.numbered(database, project), {"protocol": "pairwise", "aspect": OVERALL}
+    return table_of(opened, "agreement", raters=("rules",), truth=people, **asked).answer
 
 
 def _print_tables(database: Database, project: str) -> None:

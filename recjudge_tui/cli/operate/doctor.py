@@ -45,7 +45,7 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
       recjudge doctor -p movies --format csv -o texts.csv
     """
     if project is not None:
-        from recjudge_tui.reports.verdicts.hostile_texts import hostile_texts_table
+        from recjudge_tui.reports.hostile_texts import hostile_texts_table
 
         with open_project(db, project) as (database, identity):
             put_table(hostile_texts_table(database, identity, project.strip(), limit), fmt, out)

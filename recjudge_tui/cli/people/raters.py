@@ -6,37 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import report_commands
 from recjudge_tui.cli.options import db_option, narrate, project_option
-from recjudge_tui.cli.report_command import open_project, project_report
+from recjudge_tui.cli.report_command import open_project
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.stats.combining.consensus import Rule
-    from recjudge_tui.stats.text.words import Tokens
-    from recjudge_tui.store.database import Database
+    from recjudge_tui.stats.text import Tokens
 
 
-@click.group()
+@click.group(commands=report_commands("rater"))
 def rater() -> None:
     """List, rename, combine or delete raters."""
-
-
-@rater.command("list")
-@project_option
-@project_report
-def list_(database: Database, project_id: int) -> Table:
-    """List the raters of a project and what they judged.
-
-    \b
-    Example:
-      recjudge rater list -p movies
-    """
-    from recjudge_tui.reports.projects.overview import raters_table
-
-    return raters_table(database, project_id)
 
 
 @rater.command()
@@ -179,10 +163,10 @@ def metric(names: tuple[str, ...], project: str, k: int, tokens: Tokens, db: str
     """Make a rater from each metric, or update it.
 
     Texts are compared with what the user wrote: bleu-1, bleu-4, rouge-1 and rouge-l (both as F1). Lists have auc,
-    ndcg, ndcg_exp, ndcg_explicit, precision, recall, map, map_min, mrr, hit_rate, urd, ild, novelty, popularity,
-    title_ild, near_duplicates and category_coverage; of two lists, the one with the higher value wins. The rater of a
-    list metric has K in its name, as in ndcg@10. Cases for which a metric is undefined get no verdict and are
-    counted.
+    ndcg, ndcg_exp, ndcg_explicit, precision, recall, map, map_min, mrr, hit_rate, err, rprec, urd, ild, novelty,
+    popularity, title_ild, near_duplicates and category_coverage; of two lists, the one with the higher value wins. The
+    rater of a list metric has K in its name, as in ndcg@10. Cases for which a metric is undefined get no verdict and
+    are counted.
 
     \b
     Example:

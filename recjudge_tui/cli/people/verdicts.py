@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
+from recjudge_tui.cli.declared import report_commands
 from recjudge_tui.cli.options import db_option, narrate, open_db, project_option
-from recjudge_tui.cli.report_command import open_project, project_report
-
-if TYPE_CHECKING:
-    from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.store.database import Database
+from recjudge_tui.cli.report_command import open_project
 
 
-@click.group()
+@click.group(commands=report_commands("verdicts"))
 def verdicts() -> None:
     """List verdicts, or accept, override, note or tag them."""
-
-
-@verdicts.command("list")
-@project_option
-@click.option(
-    "--filter",
-    "filter_text",
-    default="",
-    metavar="TEXT",
-    help="As in the app: 'flag:any judge:qwen why:swap conf<.6 \"free text\"'.",
-)
-@click.option(
-    "--sort",
-    type=click.Choice(("id", "label", "confidence", "case", "attention")),
-    default="id",
-    show_default=True,
-    help="confidence: lowest first; attention: only the verdicts that need a look.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Show only the first N.",
-)
-@project_report
-def list_(database: Database, project_id: int, filter_text: str, sort: str, limit: int) -> Table:
-    """List the verdicts of a project, with the reasons to look at each.
-
-    “recjudge export verdicts” writes all of them in full.
-
-    \b
-    Example:
-      recjudge verdicts list -p movies --filter 'why:swap conf<.6' --sort confidence
-      recjudge verdicts list -p movies --filter 'flag:any "two sequels"' --plain
-    """
-    from recjudge_tui.reports.verdicts.listing import verdicts_table
-
-    return verdicts_table(database, project_id, filter_text, sort, limit)
 
 
 @verdicts.command()
@@ -81,7 +38,7 @@ def decide(
       recjudge verdicts decide 812 override --to Tie
     """
     from recjudge_tui.config_file import reader_name
-    from recjudge_tui.store.verdicts.answer_choices import parse_choice
+    from recjudge_tui.store.verdicts.answers import parse_choice
     from recjudge_tui.store.verdicts.triage_log import record
 
     if (action == "override") != (label is not None):
@@ -111,18 +68,3 @@ def undo(project: str, db: str | None) -> None:
         narrate(f"“{reader_name()}” has nothing to undo")
     else:
         narrate(f"undone: {entry.action}, case {entry.case_id}, rater {entry.rater}")
-
-
-@verdicts.command()
-@project_option
-@project_report
-def log(database: Database, project_id: int) -> Table:
-    """List all actions of readers on the verdicts of a project. Entries are never changed or removed.
-
-    \b
-    Example:
-      recjudge verdicts log -p movies --format csv -o triage.csv
-    """
-    from recjudge_tui.reports.verdicts.triage_log import triage_table
-
-    return triage_table(database, project_id)

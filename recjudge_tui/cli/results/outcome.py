@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import time
 from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import FiniteRange, db_option, names, narrate, project_option
+from recjudge_tui.cli.declared import report_commands
+from recjudge_tui.cli.options import db_option, names, narrate, project_option
 from recjudge_tui.cli.report_command import open_project, project_report
-from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.stats.defaults import ALPHA
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.cli.report_command import Report
     from recjudge_tui.store.database import Database
-    from recjudge_tui.store.projects.experiments import Outcome
 
-_MOST = 10**15
+_USERS = click.IntRange(1)
 
 
-@click.group()
+@click.group(commands=report_commands("outcome"))
 def outcome() -> None:
     """Record live experiments, and compare judges with them. Shows whether the judges predicted their results."""
 
@@ -32,7 +31,16 @@ def outcome() -> None:
 @click.option(
     "--impressions", required=True, metavar="N,N", help="How often each was shown, in the same order."
 )
-@click.option("--clicks", required=True, metavar="N,N", help="How many of those were clicked.")
+@click.option(
+    "--clicks",
+    required=True,
+    metavar="N,N",
+    help="How many of those were clicked, or the rates: 0.619%,0.523%.",
+)
+@click.option("--from", "began", default="", metavar="T", help="The day (UTC) or time when it began.")
+@click.option("--to", "ended", default="", metavar="T", help="The day (UTC) or time when it ended.")
+@click.option("--users-a", type=_USERS, metavar="N", help="How many customers were shown A.")
+@click.option("--users-b", type=_USERS, metavar="N", help="How many customers were shown B.")
 @click.option(
     "--name", metavar="EXPERIMENT", help="A name not used before in the project. Default: “A vs B”."
 )
@@ -43,8 +51,12 @@ def add(
     systems: str,
     impressions: str,
     clicks: str,
+    began: str,
+    ended: str,
+    users_a: int | None,
+    users_b: int | None,
     name: str | None,
-) -> Table:
+) -> Report:
     """Record the result of a live experiment with two systems, and compare it with the judges' verdicts.
 
     Rates have the exact interval of Clopper and Pearson. The lift, rate A / rate B - 1, has the log interval of Katz
@@ -54,101 +66,28 @@ def add(
     \b
     Example:
       recjudge outcome add -p shop --systems new,old --impressions 5000000,5000000 --clicks 30950,26150 --name june
+      recjudge outcome add -p shop --systems new,old --impressions 5e6,5e6 --clicks 0.619%,0.523% --from 2025-06-01
+        --to 2025-06-28 --users-a 410000 --users-b 408000
     """
-    from recjudge_tui.reports.projects.experiments import OutcomeOptions, outcomes_table
+    from recjudge_tui.domain.occasions import parse_time
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.declare import make
+    from recjudge_tui.reports.outcomes import outcome_of
+    from recjudge_tui.store.data.catalogue import known_systems
     from recjudge_tui.store.projects.experiments import add_outcome
 
-    shown, clicked = _counts("--impressions", impressions), _counts("--clicks", clicks)
-    experiment = _outcome(names(systems), shown, clicked, name)
+    start = parse_time(began, of_day=time.min) if began else ""
+    end = parse_time(ended) if ended else ""
+    if start and end and start > end:
+        raise click.UsageError(f"--from {began} is after --to {ended}")
+    experiment = outcome_of(names(systems), impressions, clicks, name, start, end, (users_a, users_b))
     add_outcome(database, project_id, experiment)
-    _warn_of_unknown(database, project_id, experiment)
-    narrate(f"experiment “{experiment.name}” recorded")
-    return outcomes_table(database, project_id, OutcomeOptions(experiment.name))
-
-
-def _counts(option: str, text: str) -> list[int]:
-    try:
-        counts = [int(part) for part in names(text)]
-    except ValueError as error:
-        raise click.UsageError(f"{option} {text}: expected whole numbers, as in 5000000,5000000") from error
-    if len(counts) != 2 or not all(0 <= count <= _MOST for count in counts):
-        raise click.UsageError(
-            f"{option} {text}: expected two numbers from 0 to {_MOST:,}, one for each system"
-        )
-    return counts
-
-
-def _outcome(systems: tuple[str, ...], shown: list[int], clicked: list[int], name: str | None) -> Outcome:
-    from recjudge_tui.store.projects.experiments import Outcome
-
-    if len(systems) != 2 or systems[0] == systems[1]:
-        raise click.UsageError("--systems: expected two different systems, as in new,old")
-    for system, impressions, clicks in zip(systems, shown, clicked, strict=True):
-        if impressions == 0:
-            raise click.UsageError(f"{system} was never shown; a rate needs impressions")
-        if clicks > impressions:
-            raise click.UsageError(
-                f"{system} cannot have more clicks ({clicks:,}) than impressions ({impressions:,})"
-            )
-    title = f"{systems[0]} vs {systems[1]}" if name is None else name.strip()
-    if not title:
-        raise click.UsageError("--name is empty")
-    return Outcome(title, systems[0], systems[1], shown[0], shown[1], clicked[0], clicked[1])
-
-
-def _warn_of_unknown(database: Database, project_id: int, experiment: Outcome) -> None:
-    from recjudge_tui.store.data.catalogue import known_systems
-
     known = known_systems(database, project_id)
     for system in (experiment.system_a, experiment.system_b):
         if system not in known:
             narrate(f"system “{system}” is not in the project, so no rater has judged it")
-
-
-@outcome.command()
-@project_option
-@click.option("--name", metavar="EXPERIMENT", help="Only this experiment.")
-@click.option(
-    "--judges",
-    is_flag=True,
-    help="Show the log: one row per experiment and rater, with the running hit rate.",
-)
-@click.option(
-    "--aspect",
-    default=OVERALL,
-    show_default=True,
-    metavar="A",
-    help="Use the raters' verdicts on this aspect.",
-)
-@click.option(
-    "--alpha", type=FiniteRange(0, 1, min_open=True, max_open=True), default=ALPHA, show_default=True,
-    help="An experiment with p below this counts as decided.",
-)  # fmt: skip
-@project_report
-def show(
-    database: Database,
-    project_id: int,
-    name: str | None,
-    judges: bool,
-    aspect: str,
-    alpha: float,
-) -> Table:
-    """Show the experiments with lift and p, and how often each rater predicted the winner.
-
-    A rater of pairs predicts the winner by its win rate (ties count half), a rater of lists or texts by the
-    difference of mean values. Only decided experiments count (p below --alpha). The hit rate has Clopper and
-    Pearson's interval.
-
-    \b
-    Example:
-      recjudge outcome show -p shop
-      recjudge outcome show -p shop --judges --format csv -o log.csv
-    """
-    from recjudge_tui.reports.projects.experiments import OutcomeOptions, outcomes_table, prediction_log_table
-
-    options = OutcomeOptions(name, aspect=aspect, alpha=alpha)
-    report = prediction_log_table if judges else outcomes_table
-    return report(database, project_id, options)
+    narrate(f"experiment “{experiment.name}” recorded")
+    return make(Project.numbered(database, project_id), "outcome show", name=experiment.name)
 
 
 @outcome.command()

@@ -8,7 +8,6 @@ import click
 
 from recjudge_tui.cli.options import (
     db_option,
-    interval_options,
     narrate,
     output_option,
     project_option,
@@ -17,11 +16,10 @@ from recjudge_tui.cli.options import (
     systems_option,
 )
 from recjudge_tui.cli.report_command import open_project
-from recjudge_tui.stats.defaults import PAGE_RESAMPLES
 
 _SECTIONS = (
-    "about", "runs", "leaderboards", "agreement", "shares", "metrics", "flags", "position", "failures", "cost",
-    "pictures", "prompts",
+    "about", "runs", "leaderboards", "agreement", "shares", "metrics", "flags", "position", "biases", "failures",
+    "cost", "pictures", "prompts",
 )  # fmt: skip
 
 
@@ -35,7 +33,6 @@ _SECTIONS = (
     type=click.Choice(_SECTIONS),
     help="Only this section; repeatable. Default: all.",
 )
-@interval_options(resamples=PAGE_RESAMPLES, none=" and no tests of means")
 @systems_option
 @raters_option
 @db_option
@@ -45,8 +42,6 @@ def report(
     sections: tuple[str, ...],
     systems: tuple[str, ...],
     raters: tuple[str, ...],
-    resamples: int,
-    seed: int,
     db: str | None,
 ) -> None:
     """Write a project report as one HTML file.
@@ -64,11 +59,12 @@ def report(
       recjudge report -p movies --section leaderboards --section agreement -o boards.html
     """
     from recjudge_tui.cli.progress import counting_up_to
-    from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.html_report import ReportOptions, project_report
 
-    options = ReportOptions(sections, resamples, seed, systems, raters)
+    options = ReportOptions(sections, systems, raters)
     with open_project(db, project) as (database, identity), counting_up_to("report", "sections") as advance:
-        written = project_report(database, identity, options, advance)
+        written = project_report(Project.numbered(database, identity), options, advance)
     for note in written.notes:
         narrate(note)
     put_plain_text(written.text.removesuffix("\n"), out)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.annotation import AS_GIVEN
+from recjudge_tui.domain.made_lists import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, protocol_facts, with_unit
 from recjudge_tui.domain.records import Label, LabelFlag

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from recjudge_tui.domain.event_types import owned
+from recjudge_tui.domain.made_lists import FaultKind, variant_title
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
-from recjudge_tui.domain.planted import FaultKind, variant_title
 from recjudge_tui.judges.rules.issues import (
     AHEAD_DAYS,
     DURABLE,

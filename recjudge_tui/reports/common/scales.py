@@ -18,6 +18,7 @@ from recjudge_tui.domain.roles import (
 )
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
 from recjudge_tui.store.runs.call_statistics import one_order_counts
@@ -65,10 +66,7 @@ def combined_notes(raters: Iterable[Rater]) -> list[str]:
     A mean of metrics is not a reference.
     """
     names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not is_metric(rater)})
-    return [
-        f"{name} is made from other raters: it counts as right, although nobody has checked it"
-        for name in names
-    ]
+    return [f"{name} is made from other raters" for name in names]
 
 
 def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
@@ -162,6 +160,12 @@ def value_bounds(
 def categories(db: Database, project_id: int) -> set[tuple[str, str]]:
     """(protocol, aspect) of all questions that are answered by categories without an order."""
     return {key for key, scale in stored_scales(db, project_id).items() if not scale.ordered}
+
+
+def statistic_of(db: Database, project_id: int, protocol: str, aspect: str) -> str:
+    """The one statistic by which raters of a question are compared everywhere, unless another is asked for."""
+    names = label_names(db, project_id, protocol, aspect, np.zeros(0))
+    return usual_statistic(names is not None, ordered=(protocol, aspect) not in categories(db, project_id))
 
 
 def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]]) -> list[str]:

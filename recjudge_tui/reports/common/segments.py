@@ -1,4 +1,4 @@
-"""Makes any report group by group: users by an attribute or by their activity, or occasions by their context."""
+"""Makes any report group by group: users by an attribute or by their activity, occasions by their context or period."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from recjudge_tui.domain.activity import activity_levels
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
+from recjudge_tui.domain.occasions import (
+    EVERY_OCCASION,
+    OccasionFilter,
+    Over,
+    occasion_filter,
+    period_days,
+    period_order,
+)
 from recjudge_tui.domain.selection import CaseSelection, Segment
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Row, Table, definition
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.data.segments import (
@@ -22,7 +29,7 @@ from recjudge_tui.store.data.segments import (
     visible_event_counts,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.occasions import check_contexts
+from recjudge_tui.store.occasions import case_periods, check_contexts, slate_periods
 
 ACTIVITY, CONTEXT = "activity", "context"
 # prefix for an attribute with the same name as one of these
@@ -40,11 +47,12 @@ Report = Callable[[CaseSelection], Table]
 
 
 class Segments(NamedTuple):
-    """The groups in order, the title of the grouping, and notes for the reader."""
+    """The groups in order, the title of the grouping, and notes for the reader. `within`: the occasions of each group."""
 
     title: str
     groups: tuple[Segment, ...]
     notes: tuple[str, ...] = ()
+    within: tuple[OccasionFilter, ...] = ()
 
 
 def segmented(
@@ -53,13 +61,14 @@ def segmented(
     report: Report,
     *,
     by: str | None = None,
+    over: Over | None = None,
     occasions: OccasionFilter = EVERY_OCCASION,
     systems: tuple[str, ...] = (),
     of_lists: bool = False,
     empty: str = "nothing to report for",
 ) -> Table:
     """The report on the cases of these occasions and systems (none: all). With `by`, it is made once for each group,
-    with the group in the first column.
+    with the group in the first column; with `over`, once for each period.
 
     `by` is ACTIVITY, CONTEXT or an attribute of users. `of_lists`: the report is about lists and not about cases. `empty`
     says what it means that groups have no rows; their names follow. Raises NotFoundError for an unknown context or
@@ -70,7 +79,19 @@ def segmented(
     check_systems(db, project_id, systems)
     # so that groups and parts of the report are about the same verdicts, which are read once
     with db.one_state():
-        table = _segmented(db, project_id, report, by, chosen, of_lists, empty)
+        if by is None and over is None:
+            table = report(chosen)
+        elif by is not None and over is not None:
+            raise UsageError(
+                "a report is made by groups or by periods, not both", next_step="Leave out one of them."
+            )
+        elif over is not None:
+            table = _segmented(
+                report, over, periods(db, project_id, over, occasions, of_lists=of_lists), chosen, empty
+            )
+        else:
+            groups = segments(db, project_id, str(by), occasions, of_lists=of_lists)
+            table = _segmented(report, str(by), groups, chosen, empty)
     return about_occasions(about_systems(table, systems), occasions)
 
 
@@ -78,21 +99,14 @@ def _compared(groups: int) -> str:
     return f"{groups} groups were compared; {_CHANCE}" if groups > 1 else "there is only one group"
 
 
-def _segmented(
-    db: Database,
-    project_id: int,
-    report: Report,
-    by: str | None,
-    chosen: CaseSelection,
-    of_lists: bool,
-    empty: str,
-) -> Table:
-    if by is None:
-        return report(chosen)
-    segmentation = segments(db, project_id, by, chosen.occasions, of_lists=of_lists)
+def _segmented(report: Report, by: str, segmentation: Segments, chosen: CaseSelection, empty: str) -> Table:
     if not segmentation.groups:
         return report(chosen)
-    tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
+    within = segmentation.within or (chosen.occasions,) * len(segmentation.groups)
+    tables = [
+        (group, report(replace(chosen, segment=group, occasions=when)))
+        for group, when in zip(segmentation.groups, within, strict=True)
+    ]
     first = tables[0][1]
     rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
     without = [one_line(group.name, 60) for group, table in tables if not table.rows]
@@ -181,9 +195,39 @@ def segments(
         segmentation = _by_activity(visible_event_counts(db, project_id))
     else:
         segmentation = _by_attribute(db, project_id, by.removeprefix(OF_USER))
+    return _counted(segmentation)
+
+
+def _counted(segmentation: Segments) -> Segments:
+    """The groups, each with how many there are."""
     return segmentation._replace(
         groups=tuple(replace(group, groups=len(segmentation.groups)) for group in segmentation.groups)
     )
+
+
+def periods(
+    db: Database, project_id: int, over: Over, occasions: OccasionFilter, *, of_lists: bool
+) -> Segments:
+    """The periods with any case (list) of these occasions, in order."""
+    known = (slate_periods if of_lists else case_periods)(db, project_id, over)
+    names = sorted(set(known.values()), key=period_order)
+    if over == "import":
+        groups = tuple(Segment(name, "period", imported=period_order(name)[0]) for name in names)
+        note = definition("each list or text counts in the import that was the first to have it")
+        return _counted(Segments(over, groups, (note,)))
+    kept = {name: when for name in names if (when := _within(occasions, name)) is not None}
+    groups = tuple(Segment(name, "period") for name in kept)
+    note = definition("what was served at an unknown time is in no period")
+    return _counted(Segments(over, groups, (note,), tuple(kept.values())))
+
+
+def _within(occasions: OccasionFilter, period: str) -> OccasionFilter | None:
+    """The occasions in a period; None if there are none."""
+    first, last = period_days(period)
+    whole = occasion_filter(occasions.contexts, first.isoformat(), last.isoformat())
+    start = max(whole.start, occasions.start)
+    end = min(filter(None, (whole.end, occasions.end)))
+    return None if start > end else OccasionFilter(occasions.contexts, start, end)
 
 
 def _by_context(counts: dict[str, int], of_lists: bool) -> Segments:

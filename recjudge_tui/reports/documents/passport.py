@@ -20,9 +20,10 @@ from recjudge_tui.reports.documents.passport_parts import (
     position_rows,
     preference_rows,
     price_rows,
+    strictness_rows,
 )
 from recjudge_tui.reports.documents.passport_rows import COLUMNS, Commands, sections
-from recjudge_tui.stats.defaults import RESAMPLES, level_text
+from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_names
 from recjudge_tui.store.raters.raters import rater_row
@@ -32,6 +33,7 @@ from recjudge_tui.store.verdicts.ratings import project_questions, project_rater
 _PARTS = (
     identity_rows,
     agreement_rows,
+    strictness_rows,
     position_rows,
     adversarial_rows,
     consistency_rows,
@@ -43,9 +45,7 @@ _PARTS = (
 _INTERVALS = f"intervals are {level_text()}, over users; a figure that was not measured names the command that measures it"
 
 
-def passport_table(
-    db: Database, project_id: int, rater: str, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Table:
+def passport_table(db: Database, project_id: int, rater: str) -> Table:
     """One row per figure: the judge's identity, agreement with people, position, adversarial pairs, self-consistency,
     confidence, failures by reason, preferences, price and latency.
 
@@ -66,7 +66,7 @@ def passport_table(
     judge = JudgeSpec.model_validate_json(runs[-1].judge)
     commands = Commands(dict(project_names(db))[project_id], rater, judge)
     protocols = judged_protocols(db, project_id, rater)
-    holder = PassportSource(db, project_id, raters[rater], runs, protocols, commands, resamples, seed)
+    holder = PassportSource(db, project_id, raters[rater], runs, protocols, commands)
     rows: list[Row] = [row for part in _PARTS for row in part(holder)]
     questions = [question for question in project_questions(db, project_id) if question.rater == rater]
     compared = {rater, *(str(row.get("against")) for row in rows)}
@@ -76,7 +76,7 @@ def passport_table(
         _INTERVALS,
         FORMULA,
     ]
-    settings = {"rater": rater, "judge": judge.spec, "resamples": resamples, "seed": seed}
+    settings = {"rater": rater, "judge": judge.spec}
     return Table(f"Passport of {rater}", COLUMNS, tuple(rows), tuple(notes), settings)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,24 +13,14 @@ from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protoco
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import RATING, biases_table
+from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
-from recjudge_tui.reports.projects.cost import cost_table
-from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
-from recjudge_tui.reports.reliability.calibration import (
-    CALIBRATED,
-    CalibrationOptions,
-    error_table,
-    stated_confidences,
-)
-from recjudge_tui.reports.reliability.position import pair_answers
-from recjudge_tui.stats.agreement import position_consistency_estimate
-from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.defaults import LEVEL
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.hypotheses import holm_claims
+from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
 from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.store.database import Database
@@ -46,7 +36,7 @@ from recjudge_tui.store.verdicts.ratings import Rater, project_questions, projec
 
 JUDGE, AGREEMENT, POSITION = "Judge", "Agreement with people", "Position"
 ADVERSARIAL, CONSISTENCY, FAILURES = "Adversarial pairs", "Self-consistency", "Failures"
-CONFIDENCE = "Confidence"
+CONFIDENCE, STRICTNESS = "Confidence", "Strictness"
 PREFERENCES, PRICE = "Preferences", "Price and latency"
 _PREFERENCES = {
     "texts": "prefers longer texts", "length": "prefers longer lists", "popularity": "prefers popular items",
@@ -67,12 +57,6 @@ class PassportSource:
     runs: list[RaterRun]
     protocols: tuple[str, ...]
     commands: Commands
-    resamples: int
-    seed: int
-
-    @property
-    def drawn(self) -> dict[str, int]:
-        return {"resamples": self.resamples, "seed": self.seed}
 
 
 def identity_rows(of: PassportSource) -> Iterator[Row]:
@@ -93,7 +77,7 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
         else:
             why = "neither a reply nor the server named a model"
             yield missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {(model.name, model.digest, model.models) for model in served if _served(model)}
+    known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
     if len(known) > 1:
         yield text_entry(JUDGE, "served model changed", f"{len(known)} different models answered these runs")
 
@@ -145,86 +129,68 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
             yield missing(AGREEMENT, "agreement", why, of.commands.labels(), protocol=protocol)
 
 
+def strictness_rows(of: PassportSource) -> Iterator[Row]:
+    """By how much it rates lists and texts higher than the annotators do, on the same cases."""
+    raters = project_raters(of.db, of.project_id)
+    annotators = [name for name, rater in raters.items() if rater.kind == "annotator"]
+    alone = [protocol for protocol in of.protocols if not compares_lists(protocol)]
+    table = strictness_table(Project.numbered(of.db, of.project_id), (of.rater.name,), annotators, alone)
+    for row in table.rows:
+        if row["rater"] == of.rater.name and row["figure"] == "bias" and row["value"] is not None:
+            kept = {name: row[name] for name in ("protocol", "aspect", "value", "ci_low", "ci_high", "n")}
+            yield {"part": STRICTNESS, "figure": "milder by", "unit": ""} | kept | {
+                "against": row["against"], "note": row["note"] or "below 0: stricter",
+            }  # fmt: skip
+
+
 def _scales(protocols: tuple[str, ...]) -> set[str]:
     """The protocols under which agreement may be reported: their own, or the one whose question they answer."""
     return {*protocols, *map(question_of, protocols)}
 
 
 def position_rows(of: PassportSource) -> Iterator[Row]:
-    """All pairs of systems together: position consistency, both kinds of ties, and Set 1 minus Set 2."""
+    """All pairs of systems together: position consistency, true ties, and Set 1 minus Set 2, by protocol and aspect."""
     of_pairs = [protocol for protocol in of.protocols if compares_lists(protocol)]
     if not of_pairs:
         why = "it judged no pair of lists"
         yield missing(POSITION, "position consistency", why, of.commands.run(SAER[1]))
-    answered = [pairs for protocol in of_pairs for pairs in _pairs_by_aspect(of, protocol)]
-    favoured = _favoured(of, answered)
-    for pairs in answered:
-        where = {"protocol": pairs.protocol, "aspect": pairs.aspect}
-        agreed = position_consistency_estimate(pairs.first, pairs.second, pairs.user, **of.drawn)
-        if agreed.value is None:
+    answered: list[Row] = []
+    for protocol in of_pairs:
+        asked = {"protocol": protocol, "rater": of.rater.name, "gap": False}
+        rows = table_of(Project.numbered(of.db, of.project_id), "robustness position", **asked).rows
+        # the row about all systems is the first of its aspect
+        answered += {row["aspect"]: row | {"protocol": protocol} for row in reversed(rows)}.values()
+    adjusted = holm([p if isinstance(p := row["p"], float) else None for row in answered])
+    for row, p in zip(answered, adjusted, strict=True):
+        where: Row = {
+            "protocol": row["protocol"],
+            "aspect": row["aspect"],
+            "n": row["pairs"],
+            "unit": "share",
+        }
+        if row["consistency"] is None:
             why = "no pair was answered in both orders"
-            again = of.commands.run(pairs.protocol, "--swap", f"{of.rater.name} swapped")
+            again = of.commands.run(str(row["protocol"]), "--swap", f"{of.rater.name} swapped")
             yield missing(POSITION, "position consistency", why, again, **where)
             continue
-        yield figure(POSITION, "position consistency", agreed, "share", **where)
-        both = ~(np.isnan(pairs.first) | np.isnan(pairs.second))
-        first, second, user = pairs.first[both], pairs.second[both], pairs.user[both]
-        true_ties = share_estimate((first == 0) & (second == 0), user, **of.drawn)
-        yield figure(POSITION, "true ties", true_ties, "share", **where)
-        note = "calls that chose Set 1 minus calls that chose Set 2" + favoured[pairs.protocol, pairs.aspect]
-        yield figure(POSITION, "favours Set 1 by", pairs.net(of.drawn), "share", note=note, **where)
-
-
-class _Pairs(NamedTuple):
-    """What a judge answered on all pairs of lists on one aspect, in both orders, and the users."""
-
-    protocol: str
-    aspect: str
-    first: FloatArray
-    second: FloatArray
-    user: IntArray
-
-    def net(self, drawn: Mapping[str, int], level: float = LEVEL) -> Estimate:
-        """The share of calls that chose Set 1 minus the share that chose Set 2, over pairs with both answers."""
-        net = (self.first - self.second) / 2
-        known = ~np.isnan(net)
-        return mean_estimate(net[known], self.user[known], (-1.0, 1.0), **drawn, level=level)
-
-
-def _pairs_by_aspect(of: PassportSource, protocol: str) -> Iterator[_Pairs]:
-    parts = [p for p in pair_answers(of.db, of.project_id, protocol) if p.rater == of.rater.name]
-    for aspect in dict.fromkeys(part.aspect for part in parts):
-        alike = [part for part in parts if part.aspect == aspect]
-        first, second = (
-            np.concatenate([getattr(part, side) for part in alike]) for side in ("first", "second")
-        )
-        yield _Pairs(protocol, aspect, first, second, np.concatenate([part.user for part in alike]))
-
-
-def _favoured(of: PassportSource, answered: Sequence[_Pairs]) -> dict[tuple[str, str], str]:
-    """The set that the interval favours, after Holm's correction for all protocols and aspects of the page; else empty."""
-
-    def excluded(level: float) -> list[bool | None]:
-        nets = [pairs.net(of.drawn, level) for pairs in answered]
-        return [
-            None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high for e in nets
-        ]
-
-    claims = holm_claims(excluded, LEVEL)
-    return {
-        (pairs.protocol, pairs.aspect): f": favours Set {1 if (pairs.net(of.drawn).value or 0) > 0 else 2}"
-        if claimed
-        else ""
-        for pairs, claimed in zip(answered, claims, strict=True)
-    }
+        ends = {"ci_low": row["ci_low"], "ci_high": row["ci_high"], "note": row["note"]}
+        yield {"part": POSITION, "figure": "position consistency", "value": row["consistency"]} | ends | where
+        ends = {"ci_low": row["true_low"], "ci_high": row["true_high"], "note": ""}
+        yield {"part": POSITION, "figure": "true ties", "value": row["true_share"]} | ends | where
+        note = "calls that chose Set 1 minus calls that chose Set 2"
+        if p is not None and p < ALPHA:
+            note += f": favours Set {1 if float(str(row['favour'])) > 0 else 2}"
+        ends = {"ci_low": row["favour_low"], "ci_high": row["favour_high"], "note": note}
+        yield {"part": POSITION, "figure": "favours Set 1 by", "value": row["favour"]} | ends | where
 
 
 def adversarial_rows(of: PassportSource) -> Iterator[Row]:
     """Own list against a foreign one: correct, wrong and tie, as published and without hints."""
-    options = AdversarialOptions(of.rater.name)
     rows = [
         row
-        for row in adversarial_table(of.db, of.project_id, options).rows
+        for row in table_of(
+            Project.numbered(of.db, of.project_id), "robustness adversarial", rater=of.rater.name
+        ).rows
         if row["rater"] == of.rater.name and row["system"] is None
     ]
     if not rows:
@@ -271,7 +237,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
                 yield missing(CONSISTENCY, "equal answers", why, again, protocol=protocol)
             continue
         owners = np.array([users[question] for question in shares])
-        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0), **of.drawn)
+        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0))
         others = sorted({answer.rater for answer in alike} - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
         yield figure(CONSISTENCY, "equal answers", consistency, "share", protocol=protocol, note=note)
@@ -291,9 +257,8 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
     for name in (name for name, rater in raters.items() if speaks_for_people(rater)):
         if not any(q._replace(rater=of.rater.name) in answered for q in questions if q.rater == name):
             continue
-        options = CalibrationOptions(of.rater.name, name, resamples=of.resamples, seed=of.seed)
-        table = error_table(stated_confidences(of.db, of.project_id, options), options)
-        for row in table.rows:
+        project = Project.numbered(of.db, of.project_id)
+        for row in error_table(stated_confidences(project, of.rater.name, name)).rows:
             if row["value"] is None:
                 continue
             met = True
@@ -321,9 +286,9 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
     calls = np.array([count.calls for count in counts])
     users = np.repeat([count.user_id for count in counts], calls)
     kinds = np.repeat([count.error_kind for count in counts], calls)
-    yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users, **of.drawn), "share", note=note)
+    yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users), "share", note=note)
     for kind, _ in Counter(kind for kind in kinds.tolist() if kind).most_common():
-        share = share_estimate(kinds == kind, users, **of.drawn)
+        share = share_estimate(kinds == kind, users)
         yield figure(FAILURES, f"of them {kind}", share, "share")
 
 
@@ -335,9 +300,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
         return
     raters = project_raters(of.db, of.project_id)
     people = [name for name, rater in raters.items() if is_people(rater)]
-    rows = biases_table(
-        of.db, of.project_id, (of.rater.name,), people, resamples=of.resamples, seed=of.seed
-    ).rows
+    rows = biases_table(of.db, of.project_id, (of.rater.name,), people).rows
     beyond = {
         (row["protocol"], row["aspect"], row["covariate"]): row for row in rows if row["figure"] != RATING
     }
@@ -362,7 +325,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
     """Dollars for 1,000 judged cases by protocol and prompt; seconds per call, median and 95th percentile."""
-    costs = cost_table(of.db, of.project_id, **of.drawn).rows
+    costs = table_of(Project.numbered(of.db, of.project_id), "cost").rows
     for row in costs:
         if row["rater"] != of.rater.name:
             continue

@@ -8,6 +8,8 @@ import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE
 from recjudge_tui.domain.selection import CaseSelection as ChosenCases
+from recjudge_tui.project import Project
+from recjudge_tui.reports.calibration import GIVEN, STAGES, error_table, reliability_table, stated_confidences
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Curves, Point, Sentence, Series
@@ -21,17 +23,9 @@ from recjudge_tui.reports.figures.options import (
     verdict_filter,
 )
 from recjudge_tui.reports.figures.words import CI, INTERVAL, count_text, interval_text, name_text, note_text
-from recjudge_tui.reports.reliability.calibration import (
-    CALIBRATED,
-    GIVEN,
-    CalibrationOptions,
-    error_table,
-    reliability_table,
-    stated_confidences,
-)
+from recjudge_tui.stats.defaults import BINS
 from recjudge_tui.store.database import Database
 
-STAGES = (GIVEN, CALIBRATED)
 _METHODS = ("isotonic", "temperature")
 
 
@@ -45,23 +39,18 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per stage and non-empty bin, as in `reliability_table`."""
     topic, rater, truth = context.topic, chosen["rater"], chosen["truth"]
-    options = CalibrationOptions(
-        rater,
-        truth,
-        protocol=topic.protocol,
-        aspect=topic.aspect,
-        method=chosen["method"],
-        selection=context.selection,
-    )
-    stated = stated_confidences(context.db, context.project_id, options)
-    table = reliability_table(stated, options)
-    errors = error_table(stated, options)
+    project = Project.numbered(context.db, context.project_id)
+    stated = stated_confidences(
+        project, rater, truth, protocol=topic.protocol, aspect=topic.aspect, method=chosen["method"],
+        cases=context.selection,
+    )  # fmt: skip
+    table, errors = reliability_table(stated), error_table(stated)
     errors_by_stage = {str(row["stage"]): _error_text(row) for row in errors.rows if row["stat"] == "ece"}
     n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
     notes = (*(f"{stage}: {text}" for stage, text in errors_by_stage.items() if text), *table.notes)
     caption = (
         f"How often {name_text(rater)} gives the label of {name_text(truth)} at each confidence: {topic.text()},"
-        f" n = {n:,} labelled verdicts, up to {options.bins} bins; bars: {INTERVAL} over users."
+        f" n = {n:,} labelled verdicts, up to {BINS} bins; bars: {INTERVAL} over users."
         f" Calibrated ({chosen['method']}) by labels of other users."
         f" {'. '.join(f'{stage.capitalize()}: {text}' for stage, text in errors_by_stage.items() if text)}."
     )
@@ -131,15 +120,15 @@ def cases_of_bin(
     selection: ChosenCases = EVERY_CASE,
 ) -> tuple[int, ...]:
     """The cases behind one row, by id."""
-    options = CalibrationOptions(
-        chosen["rater"], chosen["truth"], protocol=str(row["protocol"]), aspect=str(row["aspect"]),
-        method=chosen["method"], resamples=0, selection=selection,
+    stated = stated_confidences(
+        Project.numbered(db, project_id), chosen["rater"], chosen["truth"], protocol=str(row["protocol"]),
+        aspect=str(row["aspect"]), method=chosen["method"], cases=selection,
     )  # fmt: skip
     ids: list[int] = []
-    for group in stated_confidences(db, project_id, options):
+    for group in stated:
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
         known = ~np.isnan(group.truth) & ~np.isnan(confidence)
         # equal bins; the last one includes 1
-        place = np.minimum((confidence[known] * options.bins).astype(np.int64), options.bins - 1)
-        ids += group.case[known][place == round((real(row["low"]) or 0.0) * options.bins)].tolist()
+        place = np.minimum((confidence[known] * BINS).astype(np.int64), BINS - 1)
+        ids += group.case[known][place == round((real(row["low"]) or 0.0) * BINS)].tolist()
     return tuple(ids)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement import ensembles_table
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.declare import REPORTS, Options, checked
+from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Band, Bold, CaseSelection, Point, Sentence
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
@@ -38,8 +37,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         "protocol": topic.protocol, "aspect": topic.aspect, "truth": truth, "stats": (stat,), "levels": (level,),
         "raters": tuple(name for name in context.named if name != truth),
     }  # fmt: skip
-    options = Options(checked(REPORTS["agreement"], given), context.selection)
-    table = ensembles_table(Project.numbered(context.db, context.project_id), options)
+    project = Project.numbered(context.db, context.project_id)
+    table = on_cases(project, "agreement", context.selection, ensembles=True, **given)
     caption = (
         f"Means of 1 to {len(table.rows)} raters against {name_text(truth)}: {topic.text()}, {n_text(table.rows)}."
         f" {label_of(stat)}, {LEVEL_NAMES[level]}. Line: mean over all sets of that size; band: lowest to highest"

@@ -23,7 +23,7 @@ from recjudge_tui.reports.metrics import METRICS, JudgedLists
 from recjudge_tui.reports.side_by_side import NATURAL
 from recjudge_tui.shapes import base
 from recjudge_tui.stats.defaults import TOP_K
-from recjudge_tui.stats.retrieval.list_metrics import NO_CUTOFF
+from recjudge_tui.stats.retrieval import NO_CUTOFF
 from recjudge_tui.store.database import Database
 
 _METRIC_COLUMNS = (Column("metric", "Metric"), Column("measured", "Measured", "float", decimals=4))
@@ -69,7 +69,7 @@ def _measured(context: FigureContext, rater: str) -> Table:
     chosen = base(project, Selection(context.topic.protocol, context.topic.aspect, (rater,), cases=context.selection))
     judged = JudgedLists(project, chosen.ratings.cases)
     at = chosen.ratings.verdicts[chosen.questions[0]].row
-    rows = [
+    rows: list[Row] = [
         {"system": system, "metric": metric, "k": None if metric in NO_CUTOFF else TOP_K, "value": value}
         for metric in METRICS
         for system, value in judged.values(at, metric).items()

@@ -11,7 +11,7 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.scales import categories, rater_notes
+from recjudge_tui.reports.common.scales import categories, rater_notes, statistic_of
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Point, Reference, Sentence, Trend
@@ -28,7 +28,7 @@ from recjudge_tui.reports.figures.words import (
 from recjudge_tui.reports.rater_pairs import People, by_labels, label_sets, pair_estimates
 from recjudge_tui.shapes import Meeting, Met, meet
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, label_of, usual_statistic
+from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, label_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import RunCases, cases_by_run
 from recjudge_tui.store.verdicts.ratings import run_verdicts
@@ -59,7 +59,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
         if (statistic.correlation or facts.labels or not ordered)
         and (facts.of_pairs or not statistic.directed)
     ]
-    default = usual_statistic(not facts.scores, ordered=ordered)
+    default = statistic_of(context.db, context.project_id, *context.topic)
     return {
         "truth": choice("truth", options.truth, context.people, options),
         "stat": choice("statistic", options.stat, fitting, options, default),

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast, get_args
 
-from recjudge_tui.domain.occasions import OVER, Over
-from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.occasions import OVER, Over, period_order
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Lines, Point, Reference, Sentence, Series
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import CI, INTERVAL, interval_text, n_text, name_text, note_text
-from recjudge_tui.reports.trend.judged import FLAGS
-from recjudge_tui.reports.trend.measured import period_order
-from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+from recjudge_tui.reports.trend import FLAGS, WIN_RATE
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.dated import case_periods, has_dated_cases
+from recjudge_tui.store.occasions import case_periods, has_dated_cases
 
 _EVEN = Reference(0.5, "even", "as many wins as losses")
 
@@ -30,18 +29,19 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 
 
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
-    """One row per system and period, as `trend_table` returns them."""
+    """One row per system and period, as the trend has them."""
     topic, rater, over = context.topic, chosen["rater"], _over(chosen["over"])
-    options = TrendOptions(
-        over,
-        topic.protocol,
-        rater,
-        topic.aspect,
-        metrics=(),
-        occasions=context.selection.occasions,
-        systems=context.selection.systems,
+    table = on_cases(
+        Project.numbered(context.db, context.project_id),
+        "trend",
+        replace(context.selection, systems=()),
+        over=over,
+        protocol=topic.protocol,
+        rater=rater,
+        aspect=topic.aspect,
+        metrics=("none",),
+        of=context.selection.systems,
     )
-    table = trend_table(context.db, context.project_id, options)
     judged = [row for row in table.rows if row["rater"] == rater and row["system"] is not None]
     of_systems = [row for row in judged if row["opponent"] is None and row["figure"] != FLAGS]
     figures = list(dict.fromkeys(str(row["figure"]) for row in of_systems))
@@ -52,8 +52,6 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
         f" users; {n_text(rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
     )
-    if len(context.selection.systems) == 1 and compares_lists(topic.protocol):
-        caption = f"{caption} The win rate is against all systems, those not shown too."
     if len(figures) > 1:
         caption = f"{caption} The other categories are in the table (recjudge trend)."
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
@@ -85,7 +83,7 @@ def marks(data: FigureData) -> Lines:
         )
         for system, rows in rows_by_system(data.rows).items()
     )  # fmt: skip
-    even = _EVEN if protocol_facts(data.topic.protocol).of_pairs else None
+    even = _EVEN if data.rows[0]["figure"] == WIN_RATE else None
     figure = str(data.rows[0]["figure"]).replace("_", " ")
     changes = {
         places[change["period"]]: change["now"]

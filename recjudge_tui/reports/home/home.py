@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.home.judged import Subject
     from recjudge_tui.reports.home.results import Board, FlagShares, PeopleAgreement, Trend
     from recjudge_tui.store.projects.contents import DataCounts
-    from recjudge_tui.store.verdicts.flips import FlipCount
+    from recjudge_tui.store.verdicts.answers import FlipCount
 
 RUNS_NAMED = 6
 
@@ -129,7 +129,7 @@ def _data(db: Database, project_id: int, _: Home) -> DataCounts:
 def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
     """The queue with which the list of verdicts opens: that of the newest run, or of all runs if it is empty."""
     from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter
-    from recjudge_tui.reports.verdicts.listing import listed_verdicts
+    from recjudge_tui.reports.verdict_list import listed_verdicts
 
     assert home.totals is not None
     for run in dict.fromkeys((home.totals.run, None)):
@@ -147,7 +147,7 @@ def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
 
 
 def _flips(db: Database, project_id: int, _: Home) -> tuple[FlipCount, ...]:
-    from recjudge_tui.store.verdicts.flips import flip_counts
+    from recjudge_tui.store.verdicts.answers import flip_counts
 
     return flip_counts(db, project_id)
 

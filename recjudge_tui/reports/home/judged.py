@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, cast
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.selection import EVERY_CASE
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.declare import on_cases, table_of
 from recjudge_tui.reports.figures.options import (
     FigureContext,
     FigureOptions,
@@ -33,8 +34,7 @@ from recjudge_tui.reports.home.results import (
     Trend,
     TrendLine,
 )
-from recjudge_tui.reports.trend.judged import FLAGS
-from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+from recjudge_tui.reports.trend import FLAGS
 from recjudge_tui.shapes import ANY_ISSUE
 from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database
@@ -172,17 +172,14 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
 
 def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Trend:
     """The rater's figure of each system over days, or over imports if no list has a time."""
-    options = TrendOptions(
-        "day" if data.last_served else "import",
-        about.topic.protocol,
-        about.rater,
-        about.topic.aspect,
-        metrics=(),
-        resamples=0,
-    )
+    over = "day" if data.last_served else "import"
+    table = on_cases(
+        Project.numbered(db, project_id), "trend", EVERY_CASE, over=over, protocol=about.topic.protocol, rater=about.rater,
+        aspect=about.topic.aspect, metrics=("none",),
+    )  # fmt: skip
     rows = [
         row
-        for row in trend_table(db, project_id, options).rows
+        for row in table.rows
         if row["figure"] != FLAGS
         and row["opponent"] is None
         and row["rater"] == about.rater
@@ -194,7 +191,7 @@ def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Tr
     periods = tuple(dict.fromkeys(str(row["period"]) for row in rows))
     if not rows:
         return Trend()
-    return Trend(options.over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
+    return Trend(over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
 
 
 def _trend_lines(rows: list[Row]) -> Iterator[TrendLine]:

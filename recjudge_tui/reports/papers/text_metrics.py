@@ -16,7 +16,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.errors import RunError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.papers.runner import Missing
-from recjudge_tui.stats.text.words import jieba_cutter
+from recjudge_tui.stats.text import jieba_cutter
 from recjudge_tui.store.cases.metric_inputs import explanation_texts
 from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts
 from recjudge_tui.store.raters.raters import ensure_rater

@@ -22,7 +22,7 @@ from recjudge_tui.protocols.early_stopping import (
     stopping_status,
     user_outcomes,
 )
-from recjudge_tui.stats.experiments.stopping import initial_state, is_decided, update_state
+from recjudge_tui.stats.planning import initial_state, is_decided, update_state
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.early_stopping import CaseStatus, case_statuses, case_values
 

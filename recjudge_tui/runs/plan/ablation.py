@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.registry import protocol

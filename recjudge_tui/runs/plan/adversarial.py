@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from recjudge_tui.domain.adversarial import Variant, adversarial_pair, pair_names
 from recjudge_tui.domain.calls import Order
+from recjudge_tui.domain.made_lists import Variant, adversarial_pair, pair_names
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases.adversarial import generated_slate, items_had, slate_item_ids
 from recjudge_tui.store.cases.cases import CaseKey
+from recjudge_tui.store.cases.made_lists import generated_slate, items_had, slate_item_ids
 from recjudge_tui.store.data.catalogue import CurrentSlate, newest_slates
 from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.database import Database

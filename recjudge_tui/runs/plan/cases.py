@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL
+from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.material import CaseViews, ExplanationView, ItemView, SlateView, UserView
-from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.calls import Order, digest
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.runs.plan.adversarial import positions

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from recjudge_tui.domain.made_lists import FAULT_KINDS, FaultKind, planted_name
 from recjudge_tui.domain.material import ItemView
-from recjudge_tui.domain.planted import FAULT_KINDS, FaultKind, planted_name
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError
@@ -27,9 +27,15 @@ from recjudge_tui.judges.rules.faults import (
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.domain import project_domain
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases.adversarial import generated_slate, known_generated_slate
 from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.cases.planted import PlantedFault, catalogue_ids, held_out_items, save_fault
+from recjudge_tui.store.cases.made_lists import (
+    PlantedFault,
+    catalogue_ids,
+    generated_slate,
+    held_out_items,
+    known_generated_slate,
+    save_fault,
+)
 from recjudge_tui.store.data.catalogue import CurrentSlate, newest_slates
 from recjudge_tui.store.data.histories import read_histories
 from recjudge_tui.store.data.item_views import ItemViews, slate_tops

@@ -8,10 +8,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
+from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.occasions import Occasion, meant_occasions
-from recjudge_tui.stats.retrieval.list_metrics import RankedList
-from recjudge_tui.store.cases.adversarial import ADVERSARIAL_CASE
+from recjudge_tui.stats.retrieval import RankedList
 from recjudge_tui.store.cases.cases import CaseKey, current_keys, ensure_case, ensure_cases
+from recjudge_tui.store.cases.made_lists import ADVERSARIAL_CASE
 from recjudge_tui.store.data.catalogue import current_slates
 from recjudge_tui.store.data.explanations import current_explanations
 from recjudge_tui.store.data.heldout import ranked_lists
@@ -26,20 +27,12 @@ class ReferredText(NamedTuple):
     reference: str
 
 
-class TextCase(NamedTuple):
-    """An explanation case; `explanation_id` is None if a label named a text that was never imported."""
+class MeasuredCase(NamedTuple):
+    """A case and the text, list or two lists that it is about; None for one that a label named and nobody imported."""
 
     case_id: int
-    explanation_id: int | None
-
-
-class ListCase(NamedTuple):
-    """A case of one list, or of two (`is_pair`); a slate is None if the list was never imported."""
-
-    case_id: int
-    is_pair: bool
-    slate_a: int | None
-    slate_b: int | None
+    kind: CaseKind
+    contents: tuple[int | None, ...]
 
 
 class CaseText(NamedTuple):
@@ -91,7 +84,7 @@ def current_list_ids(db: Database, project_id: int) -> dict[str, tuple[int, ...]
     return {system: tuple(row[1] for row in of_system) for system, of_system in groupby(rows, itemgetter(0))}
 
 
-def ensure_text_cases(db: Database, project_id: int) -> list[TextCase]:
+def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     """Every explanation case; creates one for each current explanation. Call inside a transaction."""
     keys = [
         CaseKey(
@@ -104,10 +97,10 @@ def ensure_text_cases(db: Database, project_id: int) -> list[TextCase]:
         "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id",
         (project_id,),
     )
-    return [TextCase(*row) for row in rows]
+    return [MeasuredCase(case, "explanation", (text,)) for case, text in rows]
 
 
-def ensure_list_cases(db: Database, project_id: int) -> list[ListCase]:
+def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     """Every case of lists: creates one for each current list, and adds the existing pairs. Call inside a transaction.
 
     Pairs that labels named before their lists were known get the current lists, as in a run.
@@ -129,12 +122,12 @@ def ensure_list_cases(db: Database, project_id: int) -> list[ListCase]:
         if len(meant) == 1:
             ensure_case(db, project_id, known[meant[0]])
     rows = db.rows(
-        f"""SELECT id, kind = 'pair', slate_a, slate_b FROM cases
+        f"""SELECT id, kind, slate_a, slate_b FROM cases
            WHERE project_id = ? AND kind IN ('list', 'pair') AND NOT {ADVERSARIAL_CASE}
              AND ifnull(slate_a, 0) NOT IN (SELECT slate_id FROM planted_faults) ORDER BY id""",
         (project_id,),
     )
-    return [ListCase(row[0], bool(row[1]), row[2], row[3]) for row in rows]
+    return [MeasuredCase(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
 
 
 def explanation_texts(db: Database, project_id: int) -> list[CaseText]:

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from recjudge_tui.domain.event_types import JUDGEMENT
+from recjudge_tui.domain.occasions import import_period
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
-from recjudge_tui.stats.retrieval.held_out import HeldOut
-from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, Gain, RankedList, evaluation_data
+from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList, evaluation_data
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import held_out_type, shown_events
-from recjudge_tui.store.occasions import occasion_condition
+from recjudge_tui.store.occasions import occasion_condition, slate_periods
 
 
 def load_evaluation_data(
     db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
 ) -> EvaluationData:
-    """All inputs of a project's offline metrics except the lists; see `held_out.ground_truth` and `list_metrics.Gain`."""
+    """All inputs of a project's offline metrics except the lists; see `stats.retrieval`."""
 
     def read() -> EvaluationData:
-        categories, titles = item_categories(db, project_id), item_titles(db, project_id)
+        items = db.rows(
+            "SELECT item_id, category, title FROM v_current_items WHERE project_id = ?", (project_id,)
+        )
+        categories, titles = ({row[0]: row[at] for row in items} for at in (1, 2))
         counts = training_counts(db, project_id)
         return evaluation_data(held_out(db, project_id), categories, counts, titles, relevant_from, gain)
 
@@ -29,17 +32,22 @@ def load_evaluation_data(
 def lists_of(
     db: Database, project_id: int, system: str, chosen: CaseSelection = EVERY_CASE
 ) -> Iterator[RankedList]:
-    """The chosen current lists of a system, by user, context and time, including empty lists."""
+    """The chosen current lists of a system (or those that an import was the first to bring), by user, context and time,
+    including empty lists."""
     within, parameters = occasion_condition(chosen.occasions, "c")
+    lists, brought = "v_current_slates", {}
+    if chosen.imported:
+        lists, brought = "(SELECT *, id AS slate_id FROM slates)", slate_periods(db, project_id, "import")
     cursor = db.execute(
         f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
-           FROM v_current_slates c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
+           FROM {lists} c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
            WHERE c.project_id = :project AND c.system = :system AND {within}
-           ORDER BY c.user_id, c.context, c.served_at, s.rank""",
+           ORDER BY c.user_id, c.context, c.served_at, c.slate_id, s.rank""",
         parameters | {"project": project_id, "system": system},
     )
-    for _, ranked in ranked_lists(cursor):
-        if chosen.segment is None or chosen.segment.holds(ranked.user_id, ranked.context):
+    for slate, ranked in ranked_lists(cursor):
+        here = chosen.segment is None or chosen.segment.holds(ranked.user_id, ranked.context)
+        if here and (not chosen.imported or brought.get(slate) == import_period(chosen.imported)):
             yield ranked
 
 
@@ -84,12 +92,6 @@ def has_held_out(db: Database, project_id: int) -> bool:
     """Whether any event of an item is held out."""
     sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()})"
     return bool(db.value(sql, (project_id,)))
-
-
-def item_categories(db: Database, project_id: int) -> dict[str, str]:
-    """item_id -> its categories as text, for every item of the catalogue."""
-    rows = db.rows("SELECT item_id, category FROM v_current_items WHERE project_id = ?", (project_id,))
-    return {row[0]: row[1] for row in rows}
 
 
 def item_titles(db: Database, project_id: int) -> dict[str, str]:

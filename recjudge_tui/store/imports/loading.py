@@ -7,12 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, Item, Label, Slate, User
-from recjudge_tui.store.cases.adversarial import newest_pair
 from recjudge_tui.store.cases.cases import CaseKey, current_keys, ensure_case
+from recjudge_tui.store.cases.made_lists import newest_pair
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database, explained
 

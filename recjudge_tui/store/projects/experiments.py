@@ -8,11 +8,11 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 
-_COLUMNS = "name, system_a, system_b, impressions_a, impressions_b, clicks_a, clicks_b"
 
 
 class Outcome(NamedTuple):
-    """One experiment, with the systems in the order given."""
+    """One experiment, with the systems in the order given. It ran from `began_at` to `ended_at` (ISO 8601 UTC, empty:
+    unknown) and showed each system to so many customers (None: unknown)."""
 
     name: str
     system_a: str
@@ -21,6 +21,13 @@ class Outcome(NamedTuple):
     impressions_b: int
     clicks_a: int
     clicks_b: int
+    began_at: str = ""
+    ended_at: str = ""
+    users_a: int | None = None
+    users_b: int | None = None
+
+
+_COLUMNS = ", ".join(Outcome._fields)
 
 
 def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
@@ -32,10 +39,10 @@ def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
             raise UsageError(
                 f"an experiment “{outcome.name}” exists already",
                 "Counting an experiment twice would make the hit rate look more certain than it is.",
-                "Choose another --name, or remove the existing one with “recjudge outcome delete”.",
+                "Choose another name, or delete the existing one.",
             )
         return db.insert(
-            f"INSERT INTO outcomes (project_id, {_COLUMNS}, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO outcomes (project_id, {_COLUMNS}, created_at) VALUES (?{', ?' * (len(outcome) + 1)})",
             (project_id, *outcome, now()),
         )
 

@@ -1,4 +1,4 @@
-"""The costs of runs and their cases."""
+"""The costs of the cases of runs."""
 
 from __future__ import annotations
 
@@ -32,23 +32,6 @@ class CaseCost(NamedTuple):
     impossible: int
 
 
-class RunCost(NamedTuple):
-    """What the calls of one run cost: `sent` went to the server, `cached` were answered from an earlier run.
-
-    `tokens_in`, `tokens_out` and `cost_a_call` are means over calls; cached calls count with their original values,
-    because a cached reply does not make the prompt cheaper. `cost_usd` is what this run spent. None if unknown.
-    """
-
-    prompt: str
-    sent: int
-    cached: int
-    tokens_in: float | None
-    tokens_out: float | None
-    cost_a_call: float | None
-    cost_usd: float | None
-    seconds: float
-
-
 def case_costs(db: Database, project_id: int) -> list[CaseCost]:
     """Costs by rater, protocol, prompt and form; without cases that still have a call outstanding."""
     rows = db.rows(
@@ -76,26 +59,3 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
         (project_id,),
     )
     return [CaseCost(*row) for row in rows]
-
-
-def run_cost(db: Database, run_id: int) -> RunCost:
-    """Calls, tokens, cost and time of one run."""
-    row = db.row(
-        f"""SELECT p.name || '@' || p.version, sum(k.cached_from IS NULL AND k.state <> 'planned'),
-             sum(k.cached_from IS NOT NULL), {_mean("tokens_in", 1e12)}, {_mean("tokens_out", 1e12)},
-             {_mean("cost_usd", 1e9)},
-             CASE WHEN ifnull(sum(k.cached_from IS NULL AND k.cost_usd NOT BETWEEN 0 AND 1e9), 0) = 0
-               THEN sum(CASE WHEN k.cached_from IS NULL THEN k.cost_usd END) END, ru.seconds
-           FROM runs ru JOIN prompts p ON p.id = ru.prompt_id JOIN calls k ON k.run_id = ru.id
-           LEFT JOIN calls o ON o.id = k.cached_from
-           WHERE ru.id = ? GROUP BY ru.id""",
-        (run_id,),
-    )
-    assert row is not None, f"run {run_id} has no calls"
-    return RunCost(*row)
-
-
-def _mean(column: str, most: float) -> str:
-    """SQL for the mean over calls; cached calls have the original's value. NULL if any value is impossible."""
-    value = f"ifnull(k.{column}, o.{column})"
-    return f"CASE WHEN ifnull(sum({value} NOT BETWEEN 0 AND {most}), 0) = 0 THEN avg({value}) END"

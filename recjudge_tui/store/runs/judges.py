@@ -17,7 +17,7 @@ class ServedModel(NamedTuple):
     """The model that answered one run.
 
     `name` and `digest` come from the server, empty if it did not say; `models` are those named in the replies.
-    `cached` of the `calls` were answered from an earlier run.
+    `replies` of the `calls` were answered, `cached` of them from an earlier run.
     """
 
     run_id: int
@@ -29,11 +29,12 @@ class ServedModel(NamedTuple):
     calls: int
     cached: int
     created_at: str
+    replies: int
 
 
 class RunIdentity(NamedTuple):
     """The model that answered one run: as in `ServedModel`, but `models` are those named in the replies on its first
-    and last case.
+    and last case; `replies`: whether there are any.
     """
 
     judge: str
@@ -41,6 +42,7 @@ class RunIdentity(NamedTuple):
     name: str
     digest: str
     models: tuple[str, ...]
+    replies: bool
 
 
 class PromptMatch(NamedTuple):
@@ -148,7 +150,8 @@ def served_models(db: Database, project_id: int, rater: str, protocols: set[str]
              (SELECT json_group_array(model) FROM (SELECT DISTINCT model FROM calls
                 WHERE run_id = ru.id AND model IS NOT NULL ORDER BY model)),
              (SELECT count(*) FROM calls WHERE run_id = ru.id),
-             (SELECT count(*) FROM calls WHERE run_id = ru.id AND cached_from IS NOT NULL), ru.created_at
+             (SELECT count(*) FROM calls WHERE run_id = ru.id AND cached_from IS NOT NULL), ru.created_at,
+             (SELECT count(*) FROM calls WHERE run_id = ru.id AND state = 'done')
            FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
            WHERE ru.project_id = ? AND r.name = ? AND ru.protocol IN (SELECT value FROM json_each(?))
            ORDER BY ru.id""",
@@ -166,14 +169,15 @@ def run_identities(db: Database, project_id: int, rater: str, protocol: str) -> 
     rows = db.rows(
         f"""SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
               ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
-              ({named} LIMIT 1), ({named} DESC LIMIT 1)
+              ({named} LIMIT 1), ({named} DESC LIMIT 1),
+              EXISTS (SELECT 1 FROM calls WHERE run_id = ru.id AND state = 'done')
             FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
             WHERE ru.project_id = ? AND r.name = ? AND ru.protocol = ? ORDER BY ru.id""",
         (project_id, rater, protocol),
     )
     return {
-        run: RunIdentity(judge, prompt, name, digest, tuple(sorted({first, last} - {None})))
-        for run, judge, prompt, name, digest, first, last in rows
+        run: RunIdentity(judge, prompt, name, digest, tuple(sorted({first, last} - {None})), bool(replies))
+        for run, judge, prompt, name, digest, first, last, replies in rows
     }
 
 

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.occasions import EVERY_OCCASION, NO_OCCASION, Occasion, OccasionFilter
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.store.database import Database, explained
-from recjudge_tui.store.occasions import occasion_condition, of_several_occasions
+from recjudge_tui.store.occasions import of_several_occasions
 
 
-class ComparedQuestions(NamedTuple):
-    """The two compared sides: rater, protocol, aspect and run.
+class Answered(NamedTuple):
+    """The verdicts of one side: of a rater on a question, or of one of its runs."""
 
-    Without a run, all verdicts of the rater count. `left_out` are cases that do not count. The values of cells are
-    seen from the side of the system compared with `baseline`; with `both_sides` a case is both in the cell of its
-    values and in the cell of their negatives. Only cases of these `occasions` count.
-    """
-
-    rater_a: int
-    protocol_a: str
-    aspect_a: str
-    run_a: int | None
-    rater_b: int
-    protocol_b: str
-    aspect_b: str
-    run_b: int | None
-    left_out: tuple[int, ...] = ()
-    baseline: str = ""
-    both_sides: bool = False
-    occasions: OccasionFilter = EVERY_OCCASION
+    rater_id: int
+    protocol: str
+    aspect: str
+    run_id: int | None = None
 
 
 class Cell(NamedTuple):
-    """A cell of the comparison table: a range of values of each side, bounds included."""
+    """A cell of the grid of changes: a range of values of each side, bounds included."""
 
     low_a: float
     high_a: float
@@ -83,18 +69,8 @@ class RunConfiguration(NamedTuple):
 
 
 # the verdicts of a run that the rater's newer verdicts may have replaced; replaced ones have no id
-_OF_RUN = """(SELECT id, rater_id, case_id, aspect, protocol, state, value, label FROM verdicts WHERE run_id = :{run}
-  UNION ALL SELECT NULL, rater_id, case_id, aspect, protocol, state, value, label FROM superseded_verdicts
-    WHERE run_id = :{run})"""
-# `rater_id > 0` is always true: it makes SQLite use the index of questions
-_BOTH = """{first} a JOIN {second} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
-{more} WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
-  AND b.protocol = :protocol_b
-  AND a.case_id NOT IN (SELECT value FROM json_each(:left_out)) AND {of_occasions}"""
-_CHANGED = "a.value <> b.value"
-_TURN = "(SELECT iif(system_a = :baseline AND system_b <> '', -1, 1) FROM cases WHERE id = a.case_id)"
-_IN_CELL = f"""(a.value * {_TURN} BETWEEN :low_a AND :high_a AND b.value * {_TURN} BETWEEN :low_b AND :high_b
-  OR :both_sides AND -a.value BETWEEN :low_a AND :high_a AND -b.value BETWEEN :low_b AND :high_b)"""
+_OF_RUN = """(SELECT id, rater_id, case_id, aspect, protocol, value, label FROM verdicts WHERE run_id = :{run}
+  UNION ALL SELECT NULL, rater_id, case_id, aspect, protocol, value, label FROM superseded_verdicts WHERE run_id = :{run})"""
 
 
 class RunCases(NamedTuple):
@@ -106,38 +82,28 @@ class RunCases(NamedTuple):
     cases: tuple[int, ...]
 
 
-def changed_ids(db: Database, compared: ComparedQuestions, cell: Cell | None = None) -> array[int]:
-    """The ids of cases with different values, in order; with a cell, of all cases in it.
-
-    Cases with a failed verdict are left out.
-    """
-    sql = f"SELECT a.case_id FROM {_both(compared)} AND {_IN_CELL if cell else _CHANGED} ORDER BY a.case_id"
-    cursor = db.execute(sql, _parameters(compared, cell))
-    cursor.row_factory = None
-    with explained(db.path):
-        return array("q", (row[0] for row in cursor))
-
-
-def changed_cases(
-    db: Database,
-    compared: ComparedQuestions,
-    cell: Cell | None = None,
-    *,
-    among: Sequence[int] | None = None,
-    limit: int | None = None,
-) -> list[ChangedCase]:
-    """The same cases with both verdicts; `among` restricts them to these ids, `limit` to the first ones."""
-    where = _IN_CELL if cell else _CHANGED
-    if among is not None:
-        where += " AND a.case_id IN (SELECT value FROM json_each(:among))"
+def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence[int]) -> list[ChangedCase]:
+    """These cases with the verdicts of both sides, in the order of ids."""
+    tables = [
+        "verdicts" if side.run_id is None else _OF_RUN.format(run=f"run_{name}")
+        for name, side in (("a", first), ("b", second))
+    ]
+    # `rater_id > 0` is always true: it makes SQLite use the index of questions
     cursor = db.execute(
         f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id,
               c.context, c.served_at, {of_several_occasions("c")}
-            FROM {_both(compared, "JOIN cases c ON c.id = a.case_id")} AND {where}
-            ORDER BY a.case_id LIMIT :limit""",
-        _parameters(compared, cell)
-        | {"among": json.dumps(list(among or ())), "limit": -1 if limit is None else limit},
-    )
+            FROM {tables[0]} a JOIN cases c ON c.id = a.case_id
+            JOIN {tables[1]} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
+              AND b.protocol = :protocol_b
+            WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
+              AND a.case_id IN (SELECT value FROM json_each(:ids))
+            ORDER BY a.case_id""",
+        {
+            "rater_a": first.rater_id, "protocol_a": first.protocol, "aspect_a": first.aspect, "run_a": first.run_id,
+            "rater_b": second.rater_id, "protocol_b": second.protocol, "aspect_b": second.aspect, "run_b": second.run_id,
+            "ids": json.dumps(list(ids)),
+        },
+    )  # fmt: skip
     cursor.row_factory = None
     with explained(db.path):
         return [
@@ -163,23 +129,6 @@ def run_configurations(
         RunConfiguration(row["id"], row["prompt"], json.loads(row["judge"]), json.loads(row["settings"]))
         for row in rows
     ]
-
-
-def _both(compared: ComparedQuestions, more: str = "") -> str:
-    """The verdicts of both sides on the same cases, as SQL; `more` are further joins."""
-    first = "verdicts" if compared.run_a is None else _OF_RUN.format(run="run_a")
-    second = "verdicts" if compared.run_b is None else _OF_RUN.format(run="run_b")
-    of_occasions = "1"
-    if compared.occasions != EVERY_OCCASION:
-        condition, _ = occasion_condition(compared.occasions, "o")
-        of_occasions = f"EXISTS (SELECT 1 FROM cases o WHERE o.id = a.case_id AND {condition})"
-    return _BOTH.format(first=first, second=second, more=more, of_occasions=of_occasions)
-
-
-def _parameters(compared: ComparedQuestions, cell: Cell | None) -> dict[str, object]:
-    left_out = {"left_out": json.dumps(compared.left_out)}
-    _, occasions = occasion_condition(compared.occasions, "o")
-    return compared._asdict() | left_out | occasions | (cell._asdict() if cell else {})
 
 
 def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:

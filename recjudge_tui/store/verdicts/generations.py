@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.adversarial import PREFIXES
+from recjudge_tui.domain.made_lists import PREFIXES
 from recjudge_tui.domain.occasions import Occasion, meant_occasions
 from recjudge_tui.stats.arrays import BoolArray, IntArray
 from recjudge_tui.store.cases.cases import CaseKey, current_keys

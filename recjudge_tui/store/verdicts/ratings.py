@@ -282,7 +282,9 @@ def load_questions(
     selected = selected_cases(db, project_id, chosen)
     judged = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(v.row for v in verdicts.values())]))
     untimed = int(np.isin(cases.ids[judged], selected.untimed).sum())
-    cases = replace(cases, selected=np.isin(cases.ids, selected.ids))
+    # the lists that one import brought are of one generation
+    lifetimes = None if chosen.imported else cases.lifetimes
+    cases = replace(cases, selected=np.isin(cases.ids, selected.ids), lifetimes=lifetimes)
     return Ratings(cases, raters, verdicts, untimed=untimed)
 
 
@@ -318,6 +320,29 @@ def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseCol
         cases.ids[np.minimum(row, cases.ids.size - 1)] == columns["case_id"] if cases.ids.size else row < 0
     )
     return Verdicts(row[known], value[known], flipped[known])
+
+
+class FlagsAndRuns(NamedTuple):
+    """By verdict: the case's index in CaseColumns, the number of flagged items, and the run (0 without one)."""
+
+    row: IntArray
+    flags: IntArray
+    run: IntArray
+
+
+def flags_and_runs(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> FlagsAndRuns:
+    columns = columns_of(
+        db,
+        """SELECT case_id, flag_count, ifnull(run_id, 0) FROM verdicts
+           WHERE rater_id > 0 AND rater_id = ? AND protocol = ? AND aspect = ? ORDER BY case_id""",
+        (rater_id, question.protocol, question.aspect),
+        [("case_id", "i8"), ("flags", "i8"), ("run", "i8")],
+    )
+    # another process may have added cases since they were read
+    known = columns[np.isin(columns["case_id"], cases.ids)]
+    return FlagsAndRuns(
+        np.searchsorted(cases.ids, known["case_id"]), known["flags"].copy(), known["run"].copy()
+    )
 
 
 def columns_of(

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
-from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
-from recjudge_tui.stats.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
 
 DEFAULT_LEVEL = "dataset"
@@ -59,7 +58,8 @@ def load_agreement(
     resamples, so call it in a worker. Raises NotFoundError for an unknown context.
     """
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.common.scales import categories, is_people
+    from recjudge_tui.reports.boards import methods_of
+    from recjudge_tui.reports.common.scales import categories, is_people, statistic_of
     from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.verdicts.ratings import project_raters
 
@@ -69,7 +69,11 @@ def load_agreement(
     topic = choice.topic if choice.topic in topics else next(iter(topics), None)
     if topic is None:
         return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
-    stat, level, methods, method = _fitting(choice, topic, ordered=topic not in categories(db, project_id))
+    stat = choice.stat or statistic_of(db, project_id, *topic)
+    level = choice.level if STATISTICS[stat].correlation else DEFAULT_LEVEL
+    methods = methods_of(topic.protocol)
+    usual = "" if topic not in categories(db, project_id) else "share"
+    method = choice.method if choice.method in methods else usual
     project, about = Project.numbered(db, project_id), {
         "protocol": topic.protocol, "aspect": topic.aspect, "readers": choice.readers, "contexts": occasions.contexts,
         "served_from": occasions.start, "served_to": occasions.end,
@@ -78,20 +82,6 @@ def load_agreement(
     pairs = table_of(project, "agreement", stats=(stat,), levels=(level,), **about)
     used = str(board.settings.get("method", ""))
     return Agreement(topics, topic, stat, level, people, methods, used, pairs, board, occasions)
-
-
-def _fitting(
-    choice: AgreementChoice, topic: Topic, *, ordered: bool
-) -> tuple[str, str, tuple[str, ...], str]:
-    """The statistic and its level, the methods of ranking that fit the topic, and the one to use (empty: the usual)."""
-    from recjudge_tui.reports.boards import methods_of
-
-    facts = protocol_facts(topic.protocol)
-    stat = choice.stat or usual_statistic(not facts.scores, ordered=ordered)
-    level = choice.level if STATISTICS[stat].correlation else DEFAULT_LEVEL
-    methods = methods_of(topic.protocol)
-    method = choice.method if choice.method in methods else "" if ordered else "share"
-    return stat, level, methods, method
 
 
 def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:

@@ -110,10 +110,11 @@ def export_list(
     listed: array[int] | None,
 ) -> WrittenFile:
     """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
-    from recjudge_tui.reports.verdicts.export import save_verdicts
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.exports import save_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
-    written = save_verdicts(db, project_id, chosen.text(), path, ids=ids)
+    written = save_verdicts(Project.numbered(db, project_id), chosen.text(), path, ids=ids)
     return WrittenFile(
         path, quantity(written.rows, "verdict"), (note,) if (note := written.message()) else ()
     )

@@ -24,7 +24,7 @@ from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.glyphs import case_number, number, short_label
 
 if TYPE_CHECKING:
-    from recjudge_tui.store.verdicts.answer_choices import Choices
+    from recjudge_tui.store.verdicts.answers import Choices
 
 _DECIDED: dict[Action, str] = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 _UNDONE = {
@@ -210,7 +210,7 @@ def _on_aspect(row: VerdictRow) -> str:
 
 
 def _choices(db: Database, verdict_id: int) -> Choices:
-    from recjudge_tui.store.verdicts.answer_choices import choices
+    from recjudge_tui.store.verdicts.answers import choices
 
     return choices(db, verdict_id)
 

@@ -288,7 +288,7 @@ def list_verdicts(
     """With `only`, nothing but the verdicts on these cases is listed and counted."""
     starts: tuple[tuple[str, int], ...] = ()
     if chosen.queue():
-        from recjudge_tui.reports.verdicts.listing import listed_verdicts
+        from recjudge_tui.reports.verdict_list import listed_verdicts
 
         ids, starts = listed_verdicts(db, project_id, chosen, sort)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,14 +10,14 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.table import Row, Table, save_text
+from recjudge_tui.reports.common.table import Row, Table, note_kind, save_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
-from recjudge_tui.store.verdicts.changes import Cell, changed_ids
+from recjudge_tui.store.verdicts.changes import Cell
 from recjudge_tui.tui.kit.exporting import export_table
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.compare.changes import Changes, Part
+    from recjudge_tui.reports.changes import Changes, Part
     from recjudge_tui.shapes import Meeting
 
 DIFF_ENDINGS = (".diff", ".patch")
@@ -56,63 +55,63 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
     Loads NumPy and SciPy and resamples, so call it in a worker. Raises as `sides_named`, and NotFoundError for an unknown
     context.
     """
-    from recjudge_tui.reports.common.segments import about_occasions
-    from recjudge_tui.reports.compare.changes import (
-        ChangeOptions,
-        compare_on,
+    from recjudge_tui.domain.selection import Selection
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.changes import (
+        compare_sides,
         offered_sides,
         shared_questions,
         sides_named,
+        summary,
+        transitions,
         usual_sides,
     )
-    from recjudge_tui.reports.compare.tables import summary_table, transitions_table
+    from recjudge_tui.reports.common.segments import about_occasions
 
     check_contexts(db, project_id, request.occasions)
-    offered = offered_sides(db, project_id)
+    project = Project.numbered(db, project_id)
+    offered = offered_sides(project)
     if not request.first:
-        usual = usual_sides(db, project_id)
+        usual = usual_sides(project)
         if usual is None:
             return Comparison(offered, request, ())
         request = request._replace(first=usual[0], second=usual[1])
-    sides = sides_named(db, project_id, request.first, request.second)
-    pairs = tuple(shared_questions(db, project_id, sides))
-    if not pairs:
+    sides = sides_named(project, request.first, request.second)
+    selection = Selection(cases=CaseSelection(request.occasions))
+    shared = tuple(shared_questions(project, sides, selection))
+    if not shared:
         return Comparison(offered, request, ())
-    pair = next((pair for pair in pairs if (pair.protocol, pair.aspect) == request.question), pairs[0])
-    options = ChangeOptions(request.first, request.second, selection=CaseSelection(request.occasions))
-    changes = compare_on(db, project_id, sides, (pair,), options)
-    summary = about_occasions(summary_table(changes), request.occasions)
-    adjusted = changes
-    if len(pairs) > 1:
-        adjusted = compare_on(db, project_id, sides, pairs, replace(options, resamples=0))
-    tested = summary_table(adjusted).rows[pairs.index(pair) if len(pairs) > 1 else 0]
+    asked = next((one for one in shared if (one.protocol, one.aspect) == request.question), shared[0])
+    changes = compare_sides(project, sides, selection, (asked,))
+    told = about_occasions(summary(changes), request.occasions)
+    adjusted = changes if len(shared) == 1 else compare_sides(project, sides, selection, shared)
+    tested = summary(adjusted).rows[shared.index(asked) if len(shared) > 1 else 0]
     return Comparison(
         offered,
-        request._replace(question=(pair.protocol, pair.aspect)),
-        pairs,
+        request._replace(question=(asked.protocol, asked.aspect)),
+        shared,
         changes,
         changes.parts[0],
-        summary.rows[0] | {name: tested[name] for name in ("p_holm", "p_symmetry_holm")},
-        summary.notes,
-        about_occasions(transitions_table(changes), request.occasions),
-        changed_ids(db, changes.compared(pair)),
+        told.rows[0] | {name: tested[name] for name in ("p_holm", "p_symmetry_holm")},
+        tuple(note for note in told.notes if note_kind(note) != "definition"),
+        about_occasions(transitions(changes), request.occasions),
+        array("q", changes.parts[0].cases().tolist()),
     )
 
 
-def listed(db: Database, comparison: Comparison, cell: Cell | None) -> array[int]:
+def listed(_: Database, comparison: Comparison, cell: Cell | None) -> array[int]:
     """The cases that changed, or those of one cell of the grid."""
-    assert comparison.changes is not None
     assert comparison.part is not None
-    return changed_ids(db, comparison.changes.compared(comparison.part.pair), cell)
+    return array("q", comparison.part.cases(cell).tolist())
 
 
 def save_cases(db: Database, comparison: Comparison, cell: Cell | None, path: Path) -> tuple[str, ...]:
     """Write the list; raises as `export_table`."""
+    from recjudge_tui.reports.changes import cases_table
     from recjudge_tui.reports.common.segments import about_occasions
-    from recjudge_tui.reports.compare.tables import cases_table
 
     assert comparison.changes is not None
-    table = cases_table(db, comparison.changes, cell)
+    table = cases_table(comparison.changes.on(db), cell)
     return export_table(about_occasions(table, comparison.request.occasions), path)
 
 

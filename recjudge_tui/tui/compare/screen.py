@@ -20,7 +20,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.verdicts.changes import Cell, ChangedCase, changed_cases
+from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
 from recjudge_tui.tui.compare import text as words
 from recjudge_tui.tui.compare.change_list import CasesHead, ChangeList
 from recjudge_tui.tui.compare.grid import ChangeGrid
@@ -161,9 +161,9 @@ class CompareScreen(OccasionScreen):
         comparison = self.comparison
         if comparison is None or comparison.part is None:
             return ""
-        pair = comparison.part.pair
+        asked = comparison.part.meeting
         more = f" ({len(comparison.questions)} questions)" if len(comparison.questions) > 1 else ""
-        return one_line(f"{pair.protocol} {pair.aspect}", 40) + more
+        return one_line(f"{asked.protocol} {asked.aspect}", 40) + more
 
     def _names(self, comparison: Comparison) -> tuple[str, str]:
         assert comparison.changes is not None
@@ -214,8 +214,7 @@ class CompareScreen(OccasionScreen):
         comparison = self.comparison
         if comparison is None or comparison.changes is None or comparison.part is None:
             return []
-        pair_changes = comparison.changes.compared(comparison.part.pair)
-        return changed_cases(self.host.db, pair_changes, self.cell[1] if self.cell else None, among=ids)
+        return comparison.changes.on(self.host.db).listed(comparison.part.meeting, ids)
 
     def _show_list(self, ids: array[int]) -> None:
         name = self.cell[0] if self.cell else "changed"
@@ -223,7 +222,7 @@ class CompareScreen(OccasionScreen):
         pane.border_title = Content(f"{number(len(ids))} {name}")
         pane.border_subtitle = Content("backspace: all changed cases" if self.cell else "")
         part = self.comparison.part if self.comparison else None
-        self.query_one(ChangeList).show(ids, ordered=part is None or part.tally.ordered)
+        self.query_one(ChangeList).show(ids, ordered=part is None or part.ordered)
 
     @on(DataTable.CellSelected)
     def _list_cell(self, event: DataTable.CellSelected) -> None:
@@ -257,7 +256,7 @@ class CompareScreen(OccasionScreen):
         changes = comparison.changes
         judges = tuple(whole_term("judge", side.rater) for side in (changes.first, changes.second))
         assert comparison.part is not None
-        aspect = Term("aspect", ":", comparison.part.pair.aspect)
+        aspect = Term("aspect", ":", comparison.part.meeting.aspect)
         occasions = occasion_terms(comparison.request.occasions)
         name = f"{' to '.join(self._names(comparison))}: {self.cell[0] if self.cell else 'changed'}"
         self._open_cases(tuple(ids), name, VerdictFilter((*judges, aspect, *occasions)).text())

@@ -16,8 +16,7 @@ from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, middle, number, short_label
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.compare.changes import Part
-    from recjudge_tui.reports.compare.run_differences import PromptChange
+    from recjudge_tui.reports.changes import Part, PromptChange
 
 _SAID = 19
 _USER = (12, 24)
@@ -28,14 +27,14 @@ _LINE_STYLES = {"+": "$success", "-": "$error", "@": "$accent"}
 
 def grid_cells(part: Part) -> list[tuple[str, list[Text]]]:
     """Name and cells of each line of the grid, sums last; `+` before a rise, `-` before a fall, if there is an order."""
-    counts = part.tally.counts.tolist()
+    counts = part.counts.tolist()
     most = max((count for line in counts for count in line), default=0)
     lines = []
     for a, level in enumerate(part.levels):
-        cells = [_cell(count, a, b, most, part.tally.ordered) for b, count in enumerate(counts[a])]
+        cells = [_cell(count, a, b, most, part.ordered) for b, count in enumerate(counts[a])]
         lines.append((short_label(one_line(level.name, _LEVEL)), [*cells, _sum(sum(counts[a]))]))
     columns = [_sum(sum(line[b] for line in counts)) for b in range(len(part.levels))]
-    return [*lines, ("all", [*columns, _sum(int(part.tally.counts.sum()))])]
+    return [*lines, ("all", [*columns, _sum(int(part.counts.sum()))])]
 
 
 def _cell(count: int, a: int, b: int, most: int, ordered: bool) -> Text:

@@ -55,7 +55,7 @@ def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
 def _user(db: Database, project_id: int, user_id: str) -> Content:
     from recjudge_tui.domain.protocols import SAER
     from recjudge_tui.domain.run import RunSettings
-    from recjudge_tui.reports.verdicts.case_page import user_lines
+    from recjudge_tui.reports.cases import user_lines
     from recjudge_tui.runs.plan.context import user_view
     from recjudge_tui.store.data.histories import read_history
 

@@ -220,9 +220,9 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         return super().check_action(action, parameters)
 
     def action_export(self) -> None:
-        from recjudge_tui.reports.projects.overview import projects_table
+        from recjudge_tui.reports.listings import projects
 
-        self.ask_export("projects.csv", projects_table)
+        self.ask_export("projects.csv", projects)
 
     def action_refresh(self) -> None:
         self.refresh_rows()

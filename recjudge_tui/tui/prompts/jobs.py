@@ -11,7 +11,7 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.reports.compare.prompt_diff import prompt_diff
+from recjudge_tui.reports.changes import prompt_diff
 from recjudge_tui.store.cases.cases import Direction, showable_case
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts.prompts import list_prompts, load_shipped, prompt_by_id

@@ -10,8 +10,7 @@ from textual.content import Content
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.text import one_line, quantity, safe_text
-from recjudge_tui.reports.projects.estimate import reused_words
-from recjudge_tui.reports.projects.run_progress import RunWatch, run_watch, worked_s
+from recjudge_tui.reports.runs import RunWatch, reused_words, run_watch, worked_s
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import VerdictCount, verdict_counts
 from recjudge_tui.tui.kit.charts import stacked

@@ -11,7 +11,7 @@ from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
-from recjudge_tui.reports.projects.estimate import cost_range, reuse_lines, short_cost, span
+from recjudge_tui.reports.runs import cost_range, reuse_lines, short_cost, span
 from recjudge_tui.tui.kit.glyphs import Glyphs, number
 from recjudge_tui.tui.kit.text_pane import LONGEST_PROMPT
 from recjudge_tui.tui.runs.launch_form import form_words

@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.reports.projects.run_progress import RunWatch, worked_s
+from recjudge_tui.reports.runs import RunWatch, worked_s
 from recjudge_tui.runs.control.concurrency import step_concurrency
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.runs.progress import ActiveRun

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.run import Wanted
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import RunError
-from recjudge_tui.reports.projects.run_progress import RunWatch, run_watch
+from recjudge_tui.reports.runs import RunWatch, run_watch
 from recjudge_tui.runs import start
 from recjudge_tui.runs.control.lease import is_active, stop_and_wait
 from recjudge_tui.store.database import Database

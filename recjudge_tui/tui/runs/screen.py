@@ -16,7 +16,7 @@ from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input, Static
 
 from recjudge_tui.domain.text import money, one_line
-from recjudge_tui.reports.projects.run_differences import run_differences
+from recjudge_tui.reports.runs import run_differences
 from recjudge_tui.runs.control.lease import is_active, refuse_when_active
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs.progress import ActiveRun
@@ -229,9 +229,10 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.query_one(DataTable).focus()
 
     def action_export(self) -> None:
-        from recjudge_tui.reports.projects.overview import runs_table
+        from recjudge_tui.project import Project
+        from recjudge_tui.reports.listings import runs
 
-        self.ask_export("runs.csv", partial(runs_table, project_id=self.project_id))
+        self.ask_export("runs.csv", lambda db: runs(db, Project.numbered(db, self.project_id)))
 
     def action_delete(self) -> None:
         run_id = self._current()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.projects.run_progress import RunWatch
+from recjudge_tui.reports.runs import RunWatch
 from recjudge_tui.tui.kit.glyphs import Glyphs, number
 from recjudge_tui.tui.runs.text import call_line
 

@@ -12,10 +12,12 @@ from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.judging.robustness import robustness
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
+from recjudge_tui.notebook import open_project
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.adversarial_project import make_taste_project
+from tests.support.planted_project import make_shop
 from tests.support.runs import RULES, planned, ran
 from tests.support.servers.process import ServerProcess
 
@@ -24,6 +26,13 @@ from tests.support.servers.process import ServerProcess
 def db(project_db: Path) -> Iterator[Database]:
     with connect(project_db) as database:
         make_taste_project(database)
+        yield database
+
+
+@pytest.fixture
+def shop(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        make_shop(database)
         yield database
 
 
@@ -69,7 +78,7 @@ def test_a_dry_run_prints_the_estimate_alone(db: Database) -> None:
 
 
 def test_without_a_judge_the_table_is_of_what_there_is(db: Database) -> None:
-    assert "recjudge robustness adversarial" in table(db, "adversarial")["notes"][0]
+    assert "no adversarial pair has been judged yet" in table(db, "adversarial")["notes"][0]
     run(db, "adversarial", "--judge", "rules", "--name", "mine", "--systems", "pop", "--sample", "6")
     found = table(db, "adversarial", "--rater", "mine", "--by-system")
     assert {(row["rater"], row["system"], row["n"]) for row in found["rows"]} == {("mine", None, 6)}
@@ -130,33 +139,27 @@ def test_three_prompts_over_a_real_server(db: Database, openai_server: ServerPro
     orders = db.rows("SELECT case_id, count(DISTINCT list_order) FROM calls GROUP BY 1")
     assert {row[1] for row in orders} == {1}
     assert table(db, "ablation", "--raters", ",".join(names))["rows"] == found["rows"]
-
-
-def test_a_second_ablation_shows_the_verdicts_of_the_first(
-    db: Database, openai_server: ServerProcess
-) -> None:
-    words = ["--judge", "openai:hash-judge", "--base-url", f"{openai_server.url}/v1", "--sample", "6"]
-    first = table(db, "ablation", *words, "--prompts", "generic,saer")
-    again = table(db, "ablation", *words, "--prompts", "generic,saer")
-    assert again["rows"] == first["rows"]
-    assert db.value("SELECT count(*) FROM runs") == 2
+    # asked again, the verdicts of the first time are shown
+    assert table(db, "ablation", *words)["rows"] == found["rows"]
+    assert db.value("SELECT count(*) FROM runs") == 3
 
 
 def test_position_by_protocol_aspect_and_rater(db: Database) -> None:
     for protocol in ("pointwise", "pairwise", "arena"):
         assert work(db.path, planned(db, RULES, protocol, top_k=6)).state == "done"
-    usual = table(db, "position")
-    assert usual["rows"][0]["consistency"] == 1.0
-    assert usual["rows"][0]["gap"] is None
-    assert len(usual["rows"]) > 1
-    assert len(table(db, "position", "--no-gap")["rows"]) == 1
+    usual = table(db, "position", "--rater", "rules", "--quality", "rules")
+    assert next(row["gap"] for row in usual["rows"]) is None
+    assert len(usual["rows"]) > len(table(db, "position", "--no-gap")["rows"]) == 1
     arena = table(db, "position", "--protocol", "arena", "--aspect", "inspiration", "--no-gap")
     assert [row["aspect"] for row in arena["rows"]] == ["inspiration"]
-    assert {
-        row["rater"] for row in table(db, "position", "--rater", "rules", "--quality", "rules")["rows"]
-    } == {"rules"}
-    with pytest.raises(NotFoundError):
-        run(db, "position", "--quality", "nobody")
+    counts = table(db, "position", "--rater", "rules", "--counts")["rows"]
+    assert [(row["counted"], row["n"]) for row in counts] == [("verdicts", 12), ("calls", 24)]
+    # the answer first, then few columns; the rest when asked for
+    text = run(db, "position").stdout
+    assert text.startswith("rules: 12 of 12 verdicts are Tie: no information.\nPosition: pairwise\n")
+    assert "Net share" not in text
+    assert "Net share" in run(db, "position", "--all").stdout
+    assert "sign flips" in run(db, "position", "--explain").stdout + run(db, "position", "--explain").stderr
 
 
 def test_position_asks_a_judge_first_in_both_orders(db: Database) -> None:
@@ -164,6 +167,36 @@ def test_position_asks_a_judge_first_in_both_orders(db: Database) -> None:
     assert {(row["rater"], row["pairs"]) for row in found["rows"]} == {("random", 5)}
     assert len(found["rows"]) == 7
     assert db.value("SELECT count(*) FROM calls WHERE state = 'done'") == 10
+
+
+def test_faults_are_planted_and_rules_judges_the_same_lists(shop: Database) -> None:
+    few = ("injected", "--sample", "4", "--top", "5")
+    dry = run(shop, *few, "--judge", "rules", "--dry-run")
+    assert (dry.exit_code, dry.stdout) == (0, "")
+    assert "20 cases, 20 calls" in dry.stderr
+    assert "no list with a planted fault" in table(shop, "injected")["notes"][0]
+    printed = table(shop, *few, "--judge", "random")
+    detected = {
+        row["rater"]: (row["count"], row["n"])
+        for row in printed["rows"]
+        if (row["fault"], row["outcome"]) == ("owned", "detected")
+    }
+    assert set(detected) == {"random", "rules"}
+    assert detected["rules"] == (4, 4)
+    assert printed["settings"]["rater"] == "random"
+    again = run(shop, *few, "--judge", "random", "--format", "json")
+    assert "has already judged these 20 cases: its verdicts are shown" in again.stderr
+    assert json.loads(again.stdout) == printed
+    alone = table(shop, *few, "--judge", "random", "--name", "other", "--no-floor", "--by-system")
+    assert {row["system"] for row in alone["rows"]} == {None, "als", "pop"}
+
+
+def test_every_test_is_a_method_of_the_notebook_too(shop: Database) -> None:
+    run(shop, "injected", "--sample", "4", "--judge", "rules")
+    with open_project("films", shop.path) as opened:
+        rows = opened.robustness_injected(rater="rules")
+        assert [dict(row) for row in rows] == table(shop, "injected", "--rater", "rules")["rows"]
+        assert rows.answer.startswith("rules flags ")
 
 
 @pytest.mark.parametrize("name", list(robustness.commands))

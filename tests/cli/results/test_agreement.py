@@ -1,4 +1,4 @@
-"""`recjudge agreement`, `rater combine` and `cost` as a script calls them."""
+"""`recjudge agreement`, and `rater combine` as a script calls them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from recjudge_tui.cli.declared import report_command
 from recjudge_tui.cli.people.raters import rater
-from recjudge_tui.cli.results.agreement import agreement
-from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.declare import REPORTS
 from tests.support.verdicts import give, judge_lists, list_case, new_project, text_case
-from tests.support.waiting import HANG_S
+
+agreement = report_command(REPORTS["agreement"])
 
 
 @pytest.fixture
@@ -43,36 +44,12 @@ def table(command: click.Command, db: str, *words: str) -> dict[str, Any]:
     return found
 
 
-def test_all_statistics(db: str) -> None:
-    found = table(agreement, db, "--truth", "user", "--stat", "all", "--raters", "anna")
-    assert {"percent", "alpha_ordinal", "ac2", "kendall", "bias"} < {row["stat"] for row in found["rows"]}
-
-
-def test_confusion(db: str) -> None:
-    found = table(agreement, db, "--truth", "user", "--raters", "anna", "--confusion")
-    assert [column["name"] for column in found["columns"]] == [
-        "rater_a", "rater_b", "protocol", "aspect", "label_a", "label_b", "value_a", "value_b", "count", "share", "n",
-    ]  # fmt: skip
-    assert sum(row["count"] for row in found["rows"]) == 12
-    assert len(found["rows"]) == 25
-
-
 def test_by_label(db: str) -> None:
     found = table(agreement, db, "--truth", "user", "--raters", "anna", "--by-label")
     assert len(found["rows"]) == (5 + 2) * 3
     percent = table(agreement, db, "--truth", "user", "--raters", "anna", "--stat", "percent")["rows"][0]
     recall = next(row for row in found["rows"] if (row["average"], row["stat"]) == ("weighted", "recall"))
     assert (recall["value"], recall["n"]) == (percent["value"], percent["n"])
-
-
-def test_ensembles(db: str) -> None:
-    found = table(agreement, db, "--truth", "user", "--ensembles", "--level", "dataset,user")
-    assert [(row["level"], row["size"], row["subsets"], row["n"]) for row in found["rows"]] == [
-        (level, size, subsets, 12) for level in ("dataset", "user") for size, subsets in ((1, 2), (2, 1))
-    ]
-    assert {"aspect", "level", "stat", "size", "subsets", "min", "mean", "max", "best", "worst", "n"} <= set(
-        found["rows"][0]
-    )
 
 
 def test_invalid_options(db: str) -> None:
@@ -104,7 +81,7 @@ def test_as_published_a_missing_truth_is_3_and_a_failed_verdict_0(project_db: Pa
     assert published["settings"]["missing_judge"] == 0
     # (1 - 3) and (0 - 2), of six
     assert [(row["n"], row["value"]) for row in published["rows"]] == [(6, pytest.approx(-4 / 6))]
-    with pytest.raises(click.UsageError, match="leave these out"):
+    with pytest.raises(UsageError, match="leave these out"):
         run(agreement, str(project_db), *words, "--as-published", "--missing-truth", "2")
 
 
@@ -117,29 +94,3 @@ def test_an_ensemble_is_made_and_compared(db: str) -> None:
     assert "consensus “two” created: 12 verdicts by rule mean from anna, ben" in made.stderr
     found = table(agreement, db, "--truth", "user", "--raters", "two", "--stat", "pearson")
     assert [(row["rater_a"], row["n"]) for row in found["rows"]] == [("two", 12)]
-
-
-def test_cost(db: str) -> None:
-    (row,) = table(cost, db, "--human-price", "0.111")["rows"]
-    assert (row["rater"], row["cases"], row["cost_per_case"]) == ("rules", 3, None)
-    with pytest.raises(UsageError):
-        run(cost, db, "--human-price", "-1")
-
-
-@pytest.mark.parametrize("command", [cost, rater.commands["combine"]], ids=lambda c: str(c.name))
-def test_help_has_an_example(command: click.Command) -> None:
-    result = CliRunner().invoke(command, ["--help"])
-    assert "Example:" in result.stdout
-
-
-def test_long_comparisons_say_how_far_they_are(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recjudge_tui.cli.progress.PLAIN_FIRST_S", 0.0)
-    monkeypatch.setattr("recjudge_tui.cli.progress.PLAIN_EVERY_S", 0.0)
-    monkeypatch.setattr("recjudge_tui.cli.progress.TICK_S", HANG_S)
-    result = CliRunner().invoke(
-        agreement, ["-p", "films", "--protocol", "explanation", "--format", "json", "--db", db]
-    )
-    assert result.exit_code == 0
-    said = [line.split(", ")[0] for line in result.stderr.splitlines() if "comparing" in line]
-    assert said == [f"comparing: {at} of 3 pairs of raters" for at in range(3)]
-    assert len({(row["rater_a"], row["rater_b"]) for row in json.loads(result.stdout)["rows"]}) == 3

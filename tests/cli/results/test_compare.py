@@ -69,7 +69,8 @@ def test_a_summary_is_what_it_prints_first(db: str) -> None:
         "test": "Stuart-Maxwell",
     }.items() <= row.items()
     assert found["settings"]["prompt_b"] == "pointwise-media@2"
-    assert run(db, "run:1", "run:2", "--table", "summary").stdout.splitlines()[0].endswith("v2 (run 2)")
+    runs = table(db, "run:1", "run:2", "--table", "summary")
+    assert runs["answer"] == "v2 (run 2) differs from v1 (run 1) on 3 of 5 cases: 2 milder, 1 harsher (p 1.000)."
 
 
 def test_transitions_and_systems(db: str) -> None:
@@ -117,7 +118,7 @@ def test_invalid_options(db: str) -> None:
         (("v1", "v1"), UsageError),
         (("v1", "nobody"), NotFoundError),
         (("v1", "run:99"), NotFoundError),
-        (("v1", "v2", "--table", "cases", "--by", "system"), click.UsageError),
+        (("v1", "v2", "--table", "cases", "--by", "system"), UsageError),
         (("v1", "v2", "--table", "moods"), click.UsageError),
         (("v1",), click.UsageError),
     ):

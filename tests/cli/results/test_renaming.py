@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.project import Project
 from recjudge_tui.raters.combine import combine
+from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.loading import figure_data, figure_marks
 from recjudge_tui.reports.figures.options import FigureOptions, Topic
 from recjudge_tui.reports.figures.registry import FIGURES
-from recjudge_tui.reports.projects.data_export import export
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
@@ -186,7 +187,7 @@ def test_exports_hold_the_same(projects: tuple[Path, Path], tmp_path: Path, what
     for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
         file = tmp_path / f"{names[0]}.jsonl"
         with connect(path) as db:
-            export(db, 1, what, "jsonl", file)
+            export(Project.numbered(db, 1), what, "jsonl", file)
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         held.append(
             sorted(

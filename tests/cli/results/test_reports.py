@@ -13,26 +13,20 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-
-from recjudge_tui.cli.data.export import export
-from recjudge_tui.cli.judging.robustness import position
-from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.cli.results.biases import biases
-from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.cli.results.leaderboard import leaderboard
-from recjudge_tui.cli.results.metrics import metrics
+
+from recjudge_tui.cli.data.export import export
+from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
 COMMANDS: tuple[click.Command, ...] = (
     agreement,
-    cost,
     biases,
     leaderboard,
-    metrics,
     rater,
-    position,
 )
 
 
@@ -142,26 +136,11 @@ def test_help_has_an_example(command: click.Command) -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom recjudge_tui.cli.people import raters\n"
-        "from recjudge_tui.cli.results import agreement, leaderboard, metrics\n"
+        "from recjudge_tui.cli.results import agreement\n"
         "print([m for m in ('numpy', 'scipy', 'pydantic', 'rich', 'sqlite_utils', 'httpx') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_position_counts_true_and_position_ties_apart(db: str) -> None:
-    (row,) = table(position, db)["rows"]
-    assert (row["rater"], row["pairs"], row["consistent"], row["position_ties"]) == ("llm", 6, 5, 1)
-
-
-def test_position_of_one_rater_shows_calls_beside_verdicts(db: str) -> None:
-    verdicts, calls = table(position, db, "--rater", "llm")["rows"]
-    assert (verdicts["counted"], verdicts["wins"], verdicts["ties"], verdicts["losses"], verdicts["n"]) == (
-        "verdicts", 5, 1, 0, 6,
-    )  # fmt: skip
-    assert (calls["counted"], calls["wins"], calls["losses"], calls["n"]) == ("calls", 11, 1, 12)
-    with pytest.raises(NotFoundError, match="no rater"):
-        table(position, db, "--rater", "nobody")
 
 
 def test_the_name_of_the_file_says_the_format(db: str, tmp_path: Path) -> None:

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.selection import CaseSelection
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.metrics import metrics_table
+from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.commands import ran
@@ -208,7 +206,7 @@ def test_a_group_without_figures_is_named(project_db: Path, capsys: Capture) -> 
         header = ("rater", "user_id", "system_a", "system_b", "value", "context")
         load(db, "labels", [header, ("zoe", "u3", "a", "b", "A", "desk")])
     flagged = _table(project_db, capsys, "flags", "--by", "context")
-    assert "not judged for flagged items: desk" in flagged["notes"]
+    assert "nothing to report for: desk" in flagged["notes"]
 
 
 def test_text_and_csv_have_the_group_first(visits: Path, capsys: Capture) -> None:
@@ -363,11 +361,10 @@ def test_data_shared_by_all_groups_is_read_once(project_db: Path, report: str) -
 
         def table(chosen: CaseSelection) -> Table:
             if report == "metrics":
-                return metrics_table(db, project, chosen=chosen)
+                return on_cases(Project.numbered(db, project), "metrics", chosen)
             if report == "agreement":
-                return agreement_table(db, project, AgreementOptions(selection=chosen))
-            options = LeaderboardOptions("pairwise", selection=chosen)
-            return leaderboard_table(db, project, options)
+                return on_cases(Project.numbered(db, project), "agreement", chosen)
+            return on_cases(Project.numbered(db, project), "leaderboard", chosen, protocol="pairwise")
 
         def reads(by: str | None) -> int:
             statements: list[str] = []

@@ -11,7 +11,8 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
-from recjudge_tui.reports.metrics import metrics_table
+from recjudge_tui.project import Project
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.database import Database
 from tests.support import samples
@@ -106,7 +107,7 @@ def test_offline_metrics_of_a_folder(db: Database, folder: Path) -> None:
     summaries = import_paths(db, "p", [folder], None, system="nrms")
     assert [(s.kind, s.stored) for s in summaries] == [("items", 4), ("events", 4), ("lists", 7)]
     project = db.value("SELECT id FROM projects")
-    table = metrics_table(db, project, k=5)
+    table = table_of(Project.numbered(db, project), "metrics", k=5)
     figures = {row["metric"]: row["value"] for row in table.rows}
     assert figures["auc"] == 1.0
     assert figures["mrr"] == 1.0

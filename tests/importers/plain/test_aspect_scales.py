@@ -6,20 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.scales import Scale, scale_of_text
 from recjudge_tui.errors import InputError
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-from recjudge_tui.reports.agreement.by_label import by_label_table
-from recjudge_tui.reports.agreement.together import together_table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.verdicts.scales import stored_scales
 from tests.support.importing import Load
+from tests.support.verdicts import Project, agreement
 
 SCALES = """
 [labels]
@@ -90,7 +88,7 @@ def test_scales_are_stored_and_reported(load: Load, db: Database, mapping: Path)
 
 def test_agreement_uses_each_scale(db: Database, project: int) -> None:
     """The label set of `useful` has eleven labels, though nobody gave 0, 9 or 10."""
-    table = agreement_table(db, project, AgreementOptions())
+    table = agreement(Project(db, project))
     value = {(row["aspect"], row["stat"]): row["value"] for row in table.rows}
     for at, (aspect, labels) in enumerate((("accuracy", 5), ("useful", 11), ("safe", 2))):
         a, b = ([given[at] for given in rater] for rater in (ANN, BEN))
@@ -103,26 +101,26 @@ def test_agreement_uses_each_scale(db: Database, project: int) -> None:
     (scales,) = [note for note in table.notes if note.startswith("scales: ")]
     assert "useful 0 to 10" in scales
     assert "tone warm | cold | odd (categories without an order)" in scales
-    linear = agreement_table(db, project, AgreementOptions(aspect="useful", stats=("ac2", "spearman")))
+    linear = agreement(Project(db, project), aspect="useful", stats=("ac2", "spearman"))
     useful = [[given[1] for given in rater] for rater in (ANN, BEN)]
     assert linear.rows[1]["value"] == pytest.approx(spearmanr(*useful).statistic)
 
 
 def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, project: int) -> None:
-    options = AgreementOptions(aspect="tone", stats=("qwk", "pearson", "bias", "alpha_nominal"))
-    by_stat = {row["stat"]: row for row in agreement_table(db, project, options).rows}
+    options = {"aspect": "tone", "stats": ("qwk", "pearson", "bias", "alpha_nominal")}
+    by_stat = {row["stat"]: row for row in agreement(Project(db, project), **options).rows}
     for stat in ("qwk", "pearson", "bias"):
         assert by_stat[stat]["value"] is None
         assert "categories without an order" in str(by_stat[stat]["note"])
     assert by_stat["alpha_nominal"]["value"] is not None
-    every = agreement_table(db, project, AgreementOptions(aspect="tone", stats=("all",)))
+    every = agreement(Project(db, project), aspect="tone", stats=("all",))
     assert {row["stat"] for row in every.rows} == {"percent", "kappa", "alpha_nominal"}
-    together = together_table(db, project, AgreementOptions(aspect="tone"))
+    together = agreement(Project(db, project), together=True, aspect="tone")
     assert {row["stat"] for row in together.rows} == {"alpha_nominal", "fleiss", "ac1"}
-    asked = together_table(db, project, AgreementOptions(aspect="tone", stats=("ac2", "fleiss")))
+    asked = agreement(Project(db, project), together=True, aspect="tone", stats=("ac2", "fleiss"))
     assert [row["stat"] for row in asked.rows] == ["fleiss"]
     assert any("no ac2: the answers are categories" in note for note in asked.notes)
-    by_label = by_label_table(db, project, AgreementOptions(aspect="tone"))
+    by_label = agreement(Project(db, project), by_label=True, aspect="tone")
     assert {row["label"] for row in by_label.rows if row["label"]} == set(TONES)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import make
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.projects.projects import project_id
@@ -44,6 +45,12 @@ def _verdicts(db: Database) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in rows]
 
 
+def report(db: Database, project: int, name: str, **options: object) -> Table:
+    made = make(Project.numbered(db, project), name, **options)
+    assert isinstance(made, Table)
+    return made
+
+
 def test_two_games_become_one_verdict(load: Load, db: Database) -> None:
     summary = load("labels", GAMES)
     assert _verdicts(db) == [
@@ -60,14 +67,14 @@ def test_leaderboard_and_position_are_those_of_a_judge(load: Load, db: Database)
     """Counted by hand: q2 and q3 flip, both times for the first list; q4 failed."""
     load("labels", GAMES)
     project = project_id(db, "p")
-    new = leaderboard_table(db, project, LeaderboardOptions("pairwise")).rows[0]
+    new = report(db, project, "leaderboard", protocol="pairwise").rows[0]
     counts = {
         name: new[name] for name in ("system", "wins", "ties", "losses", "position_ties", "failed", "n")
     }
     assert counts == {
         "system": "new", "wins": 1, "ties": 3, "losses": 0, "position_ties": 2, "failed": 1, "n": 4,
     }  # fmt: skip
-    (row,) = position_table(db, project).rows
+    (row,) = report(db, project, "robustness position").rows
     seen = {
         name: row[name]
         for name in ("rater", "pairs", "consistent", "true_ties", "position_ties", "set_1", "set_2")
@@ -76,7 +83,7 @@ def test_leaderboard_and_position_are_those_of_a_judge(load: Load, db: Database)
         "rater": "qwen", "pairs": 4, "consistent": 2, "true_ties": 1, "position_ties": 2, "set_1": 4, "set_2": 0,
     }  # fmt: skip
     assert row["favour"] == pytest.approx(4 / 8)
-    (raw,) = raw_counts_table(db, project).rows
+    _, raw = report(db, project, "robustness position", counts=True).rows
     assert [raw[name] for name in ("wins", "ties", "losses", "failed")] == [4, 3, 2, 1]
 
 
@@ -124,7 +131,7 @@ def test_one_order_alone_stands_and_the_boards_say_so(load: Load, db: Database) 
         ("u2", "A", "ok", None, "one order"),
         ("u3", "B", "ok", None, "one order"),
     ]
-    notes = leaderboard_table(db, project_id(db, "p"), LeaderboardOptions("pairwise")).notes
+    notes = report(db, project_id(db, "p"), "leaderboard", protocol="pairwise").notes
     assert any(
         "j (pairwise) saw each pair in one order" in note and "b came first in 3 of 3" in note
         for note in notes

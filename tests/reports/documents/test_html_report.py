@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
-from recjudge_tui.reports.documents import html_report_parts
-from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
-from recjudge_tui.reports.documents.html_report_parts import NO_PICTURES, SECTIONS
-from recjudge_tui.reports.documents.html_report_svg import inline_svg
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports import html_report
+from recjudge_tui.reports.html_report import NO_PICTURES, SECTIONS, ReportOptions, inline_svg
+from recjudge_tui.reports.html_report import project_report as _report
+from recjudge_tui.reports.common.table import TableText
+from recjudge_tui.store.database import Database
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import (
     Project,
@@ -91,8 +93,12 @@ def judged(project: Project, names: tuple[str, ...] = ("anna", "ben")) -> None:
     judge_lists(project, "qwen", lists)
 
 
+def project_report(db: Database, identity: int, options: ReportOptions) -> TableText:
+    return _report(Opened.numbered(db, identity), options)
+
+
 def quick(*sections: str) -> ReportOptions:
-    return ReportOptions(sections, resamples=20)
+    return ReportOptions(sections)
 
 
 def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> None:
@@ -182,7 +188,7 @@ def test_without_matplotlib_it_says_so_in_the_page_and_beside_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged(project)
-    monkeypatch.setattr(html_report_parts, "find_spec", lambda name: None)
+    monkeypatch.setattr(html_report, "find_spec", lambda name: None)
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -201,7 +207,7 @@ def test_hostile_names_are_text(project: Project) -> None:
         give(project, name, lists)
     give(project, "<script>alert(1)</script>", lists)
     give(project, '" onmouseover="alert(1)', lists)
-    text = project_report(project.db, project.id, ReportOptions(resamples=0)).text
+    text = project_report(project.db, project.id, ReportOptions()).text
     page = Page(text)
     assert page.open == []
     assert page.all("script") == []
@@ -244,7 +250,7 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
     sections = ("leaderboards", "agreement", "shares", "flags", "position", "pictures")
     shown = Page(project_report(project.db, project.id, quick(*sections)).text).text
     assert "anna" in shown
-    options = ReportOptions(sections, resamples=20, raters=("qwen", "ben"))
+    options = ReportOptions(sections, raters=("qwen", "ben"))
     page = project_report(project.db, project.id, options).text
     assert "qwen" in page
     assert "ben" in page
@@ -255,5 +261,5 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
 
 def test_the_pictures_are_of_the_systems_too(project: Project) -> None:
     judged(project)
-    options = ReportOptions(("pictures",), resamples=20, systems=("x",))
+    options = ReportOptions(("pictures",), systems=("x",))
     assert "Only the systems x." in project_report(project.db, project.id, options).text

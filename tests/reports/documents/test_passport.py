@@ -46,7 +46,7 @@ def the(table: Table, part: str, figure: str, **where: str) -> Row:
 
 
 def passport(db: Database, rater: str) -> Table:
-    return passport_table(db, project_id(db, "films"), rater, resamples=300)
+    return passport_table(db, project_id(db, "films"), rater)
 
 
 def test_agreement_and_position_are_those_of_their_own_reports(project_db: Path) -> None:
@@ -273,7 +273,7 @@ def test_hostile_names_harm_no_format(project_db: Path) -> None:
                 project, f"r {name}", {list_case(project, f"u{k}", name): float(k % 3) for k in range(3)}
             )
             give(project, f"p {name}", {list_case(project, f"u{k}", name): 1.0 for k in range(3)})
-            table = passport_table(db, project.id, f"r {name}", resamples=50)
+            table = passport_table(db, project.id, f"r {name}")
             for fmt in FORMATS:
                 for text in (
                     render(table, fmt).text,

@@ -13,8 +13,6 @@ import pytest
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError, UsageError
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.figures.calibration import cases_of_bin
 from recjudge_tui.reports.figures.data import FigureData
 from recjudge_tui.reports.figures.loading import figure_data
@@ -26,7 +24,7 @@ from recjudge_tui.store.opening import connect
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
 from tests.support.hostile import NAMED
-from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
+from tests.support.verdicts import Project, agreement, give, judge_lists, list_case, new_project
 
 ROOT = Path(__file__).resolve().parents[3]
 # all but Q against a metric
@@ -172,8 +170,8 @@ def test_q_against_a_metric(project_db: Path) -> None:
 
 def test_runs_say_what_the_agreement_table_says(project: Project) -> None:
     data = data_of(project, "runs", FigureOptions("pairwise", truth="anna", stat="kappa"))
-    options = AgreementOptions("pairwise", raters=("good", "poor"), truth="anna", stats=("kappa",))
-    known = {row["rater_a"]: row for row in agreement_table(project.db, project.id, options).rows}
+    options = {"protocol": "pairwise", "raters": ("good", "poor"), "truth": "anna", "stats": ("kappa",)}
+    known = {row["rater_a"]: row for row in agreement(project, **options).rows}
     assert [row["rater"] for row in data.rows] == ["good", "poor"]
     for row in data.rows:
         for key in ("value", "ci_low", "ci_high", "n", "ceiling"):

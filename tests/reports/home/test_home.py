@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 import pytest
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.home.home import Home, with_next_part
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.verdicts.listing import listed_verdicts
+from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_overview
 from tests.support.app.lists import import_labels, import_lists, judge

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
 from recjudge_tui.cli.results.biases import biases
+
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.biases import BEYOND, RATING, Slope, biases_table
-from recjudge_tui.stats.retrieval.list_metrics import REDUNDANCY
+from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.stats.retrieval import REDUNDANCY
 from recjudge_tui.store.verdicts.ratings import Question
 from tests.support.runs import load
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
@@ -235,8 +236,11 @@ def test_near_duplicates_of_lists_are_metrics_by_name(project_db: Path) -> None:
     header = ("user_id", "system", "item_id", "rank")
     load(project.db, "lists", [header, *(("u", "x", item, at) for at, item in enumerate("abcd", start=1))])
 
+    def measured(**options: object) -> Table:
+        return table_of(Opened.numbered(project.db, project.id), "metrics", **options)
+
     def of(name: str) -> Row:
-        return row_of(metrics_table(project.db, project.id, metrics=REDUNDANCY), metric=name)
+        return row_of(measured(metrics=REDUNDANCY), metric=name)
 
     assert of("near_duplicates")["value"] == 0
     assert (of("title_ild")["value"], of("title_ild")["note"]) == (
@@ -252,4 +256,4 @@ def test_near_duplicates_of_lists_are_metrics_by_name(project_db: Path) -> None:
     assert of("near_duplicates")["value"] == 1 / 4
     assert of("title_ild")["value"] == pytest.approx((0.4 + 0.4 + 0) / 3)
     assert of("category_coverage")["value"] == 1
-    assert not {*REDUNDANCY} & {row["metric"] for row in metrics_table(project.db, project.id).rows}
+    assert not {*REDUNDANCY} & {row["metric"] for row in measured().rows}

@@ -9,11 +9,9 @@ import pytest
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.reports.benchmark import pair_counts_table
+from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
-from recjudge_tui.reports.reliability.strictness import strictness_table
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 A, TIE, B = 1.0, 0.0, -1.0
@@ -92,14 +90,13 @@ def judged(project: Project) -> Project:
 
 
 def test_counts_of_verdicts_and_of_calls(project: Project) -> None:
-    verdicts, calls = pair_counts_table(opened(project), "llm").rows
+    verdicts, calls = table_of(opened(project), "robustness position", rater="llm", counts=True).rows
     names = ("wins", "losses", "ties", "true_ties", "position_ties", "failed", "n")
     assert [verdicts[name] for name in names] == [103, 66, 31, 7, 24, 0, 200]
     assert [calls[name] for name in ("wins", "losses", "ties", "n")] == [228, 154, 18, 400]
-    (raw,) = raw_counts_table(project.db, project.id).rows
-    assert (raw["pairs"], raw["consistency"]) == (200, 0.88)
-    assert 0.82 < float(str(raw["ci_low"])) < 0.88 < float(str(raw["ci_high"])) < 0.93
-    (place,) = position_table(project.db, project.id).rows
+    assert verdicts["consistency"] == 0.88
+    assert 0.82 < float(str(verdicts["ci_low"])) < 0.88 < float(str(verdicts["ci_high"])) < 0.93
+    (place,) = table_of(opened(project), "robustness position", gap=False).rows
     # A then B is Set 1 both times; A then tie is Set 1 once; B in the order a-b is Set 2
     assert [place[name] for name in ("consistent", "set_1", "set_2")] == [176, 42, 2]
     assert place["set_1_share"] == pytest.approx(42 / 44)
@@ -109,7 +106,7 @@ def test_a_failed_order_is_no_tie(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [pair_case(project, f"u{i}") for i in range(3)]
     judge_pairs(project, "llm", {cases[0]: (A, A), cases[1]: (A, None), cases[2]: (None, None)})
-    verdicts, calls = pair_counts_table(opened(project), "llm").rows
+    verdicts, calls = table_of(opened(project), "robustness position", rater="llm", counts=True).rows
     assert [verdicts[name] for name in ("wins", "ties", "losses", "n", "failed")] == [1, 0, 0, 1, 2]
     assert (calls["wins"], calls["n"], calls["failed"]) == (3, 3, 3)
 
@@ -137,7 +134,7 @@ def test_the_benchmark_in_one_table(judged: Project) -> None:
 
 
 def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> None:
-    table = strictness_table(judged.db, judged.id, ("llm",), ("anna", "ben"))
+    table = strictness_table(opened(judged), ("llm",), ("anna", "ben"))
     bias = {
         row["rater"]: row for row in table.rows if (row["protocol"], row["figure"]) == ("pointwise", "bias")
     }
@@ -152,7 +149,7 @@ def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> N
     assert low < 1 / 60 < high
     poor = one(table, rater="ben", protocol="pointwise", label="Poor")
     assert (poor["count"], poor["value"], poor["n"]) == (17, pytest.approx(17 / 60), 60)
-    alone = strictness_table(judged.db, judged.id, (), ("anna",))
+    alone = strictness_table(opened(judged), (), ("anna",))
     note = one(alone, figure="bias", protocol="pointwise")["note"]
     assert note == "no case that another annotator also judged"
 

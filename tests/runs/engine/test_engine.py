@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import JudgeError, StoreError
-from recjudge_tui.reports.projects.estimate import outcome_line
-from recjudge_tui.reports.projects.overview import run_table
+from recjudge_tui.reports.listings import run as run_table
+from recjudge_tui.reports.runs import outcome_line
 from recjudge_tui.runs.control import retries
 from recjudge_tui.runs.engine import recorder
 from recjudge_tui.runs.engine.engine import work

@@ -10,7 +10,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges import registry
-from recjudge_tui.reports.projects.run_progress import seconds_until
+from recjudge_tui.reports.runs import seconds_until
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted

@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.adversarial import adversarial_pair, pair_names
 from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.domain.made_lists import adversarial_pair, pair_names
 from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.raters.metrics import make_metric_raters
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.reliability.position import position_table
+from recjudge_tui.reports.declare import make
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.adversarial import positions
 from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.runs.plan.series import AlreadyJudgedError
-from recjudge_tui.store.cases.adversarial import items_had, slate_item_ids
 from recjudge_tui.store.cases.cases import CaseKey
+from recjudge_tui.store.cases.made_lists import items_had, slate_item_ids
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.data.catalogue import current_slates, newest_slates, systems
 from recjudge_tui.store.database import Database
@@ -198,10 +197,10 @@ def test_nothing_ordinary_counts_these_pairs(db: Database) -> None:
         return [
             systems(db, project),
             current_slates(db, project),
-            leaderboard_table(db, project, LeaderboardOptions("pairwise")).rows,
-            agreement_table(db, project, AgreementOptions()).rows,
-            agreement_table(db, project, AgreementOptions(protocol="pairwise")).rows,
-            position_table(db, project).rows,
+            make(Project.numbered(db, project), "leaderboard", protocol="pairwise"),
+            make(Project.numbered(db, project), "agreement"),
+            make(Project.numbered(db, project), "agreement", protocol="pairwise"),
+            make(Project.numbered(db, project), "robustness position"),
             project_panel(db, project)._replace(runs=0, imports=0, finished_calls=0),
             chosen_by_a_run(db),
         ]

@@ -15,7 +15,7 @@ from recjudge_tui.errors import PromptError, UsageError
 from recjudge_tui.importers.registry import layouts
 from recjudge_tui.prompting.drafts import located_findings
 from recjudge_tui.prompting.preview import request_now
-from recjudge_tui.reports.projects.estimate import estimate_lines
+from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.settings import data_dir

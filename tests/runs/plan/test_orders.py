@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.verdicts.export import write_verdicts
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import make
+from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.first_list import judged_by_position
@@ -91,8 +93,29 @@ def test_without_a_baseline_each_system_comes_first_in_half_of_the_cases(db: Dat
 def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
     """(user, the system shown first) as the export of verdicts says."""
     out = io.StringIO()
-    write_verdicts(db, project, "", "csv", out)
+    write_verdicts(Project.numbered(db, project), "", "csv", out)
     return {(row["user_id"], row["shown_first"]) for row in csv.DictReader(io.StringIO(out.getvalue()))}
+
+
+def test_reports_say_that_position_is_not_controlled_for(db: Database) -> None:
+    project = project_of(db, ("apple", "mango"))
+    judged_by_position(db, project, "pairwise", "drawn", swap=False)
+    judged_by_position(db, project, "pairwise", "fixed", swap=False, baseline="apple")
+    judged_by_position(db, project, "pairwise", "both")
+    opened = Project.numbered(db, project)
+    tables = [
+        make(opened, "leaderboard", protocol="pairwise"),
+        make(opened, "leaderboard", protocol="pairwise", table="matrix"),
+        make(opened, "robustness position", counts=True),
+        make(opened, "robustness position"),
+    ]
+    for table in tables:
+        assert isinstance(table, Table)
+        told = [note for note in table.notes if "one order" in note]
+        assert [note.split(" (pairwise)")[0] for note in told] == ["drawn", "fixed"], table.title
+        assert "position is not controlled for" in told[0]
+        assert "4 of 7 calls" in told[0]
+        assert told[1].endswith("mango came first in 7 of 7 calls with apple")
 
 
 NAMES = st.permutations(["als", "bpr", "pop"]).map(tuple)
@@ -121,7 +144,9 @@ def board(path: Path, systems: tuple[str, ...], baseline: str, seed: int) -> lis
     with connect(path) as db:
         project = project_of(db, systems)
         judged_by_position(db, project, "pairwise", "first", swap=False, seed=seed, baseline=baseline)
-        rows = leaderboard_table(db, project, LeaderboardOptions("pairwise", resamples=20)).rows
+        made = make(Project.numbered(db, project), "leaderboard", protocol="pairwise")
+        assert isinstance(made, Table)
+        rows = made.rows
     keys = [(place[str(row["system"])], place.get(str(row["opponent"]), -1)) for row in rows]
     cells = [
         (*key, *(row[name] for name in ("wins", "ties", "losses", "n", "score")))

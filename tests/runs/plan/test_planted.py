@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.planted import FAULT_KINDS, planted_list, planted_name, variant_title
+from recjudge_tui.domain.made_lists import FAULT_KINDS, planted_list, planted_name, variant_title
 from recjudge_tui.errors import RunError
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.data.catalogue import current_slates, systems

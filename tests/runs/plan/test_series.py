@@ -7,8 +7,6 @@ import pytest
 from recjudge_tui.domain.calls import VerdictDraft
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
-from recjudge_tui.reports.compare.tables import cases_table, summary_table
 from recjudge_tui.reports.figures.loading import figure_data
 from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.runs.engine.engine import work
@@ -17,6 +15,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.calls import save_verdicts
 from recjudge_tui.store.runs.runs import delete_run, reset_failed
 from tests.support.runs import SERIES, add_lists, intact, load, make_project, plan, planned, verdicts
+from tests.support.verdicts import Project, table
 
 RANDOM = JudgeSpec(spec="random")
 
@@ -69,18 +68,19 @@ def test_two_runs_of_one_rater_can_be_compared(db: Database) -> None:
     assert (values(db, first), sorted(now)) == ({}, sorted(before))
     changed = {case for case in before if before[case] != now[case]}
     assert 0 < len(changed) < len(before)
-    changes = compare_raters(db, project, ChangeOptions(f"run:{first}", f"run:{second}", resamples=10))
-    (row,) = summary_table(changes).rows
+    built = Project(db, project)
+    sides = {"first": f"run:{first}", "second": f"run:{second}"}
+    (row,) = table(built, "compare", **sides).rows
     assert (row["rater_a"], row["rater_b"]) == (f"random (run {first})", f"random (run {second})")
     assert (row["n"], row["changed"], row["only_a"]) == (len(before), len(changed), 0)
-    listed = cases_table(db, changes).rows
+    listed = table(built, "compare", table="cases", **sides).rows
     assert {int(str(row["case_id"])) for row in listed} == changed
     assert {(row["verdict_a"], row["verdict_b"] is None) for row in listed} == {(None, False)}
     # a rater's name stands for the newest verdicts
-    newest = compare_raters(db, project, ChangeOptions(f"run:{first}", "random", resamples=10))
-    assert summary_table(newest).rows[0]["changed"] == len(changed)
+    newest = table(built, "compare", first=f"run:{first}", second="random")
+    assert newest.rows[0]["changed"] == len(changed)
     with pytest.raises(UsageError, match="cannot be compared with itself"):
-        compare_raters(db, project, ChangeOptions("run:1", "run:1"))
+        table(built, "compare", first="run:1", second="run:1")
     assert intact(db)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
-from recjudge_tui.reports.verdicts.case_page import case_page
+from recjudge_tui.reports.cases import case_page
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.users import NOT_BEFORE
 from recjudge_tui.store.database import Database

@@ -15,8 +15,9 @@ from recjudge_tui.cli.app import recjudge as command_line
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.projects.overview import project_table
-from recjudge_tui.reports.verdicts.hostile_texts import hostile_texts_table
+from recjudge_tui.project import Project
+from recjudge_tui.reports import listings
+from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.data.catalogue import event_counts
@@ -142,13 +143,13 @@ def test_a_project_shows_how_many_events_were_imported_more_than_once(db: Databa
     put(db, "u1.base.csv", base)
     project = project_id(db, "films")
     counted = "events imported more than once: judges and metrics count each only once"
-    assert not any(counted in note for note in project_table(db, project).notes)
+    assert not any(counted in note for note in listings.project(Project.numbered(db, project)).notes)
     put(db, "u1.test.csv", test)
     again = put(db, "u.data.csv", base + test)
     # the copy of the held-out event is counted apart
-    assert f"3 {counted}" in project_table(db, project).notes
+    assert f"3 {counted}" in listings.project(Project.numbered(db, project)).notes
     undo_import(db, again)
-    assert not any(counted in note for note in project_table(db, project).notes)
+    assert not any(counted in note for note in listings.project(Project.numbered(db, project)).notes)
 
 
 def state(db: Database, project: int) -> object:
@@ -218,7 +219,7 @@ def test_repeated_events_are_reported_wherever_events_are_counted(db: Database) 
     assert sentence in says("import", str(path), "-p", "films", "--as", "events")
     for words in (
         ("project", "show", "films"),
-        ("doctor", "-p", "films"),
+        ("doctor", "-p", "films", "--notes", "all"),
         ("metrics", "-p", "films"),
         ("report", "-p", "films", "--section", "about", "-o", "-"),
         ("run", "pairwise", "-p", "films", "--judge", "rules", "--dry-run"),

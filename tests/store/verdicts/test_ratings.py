@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from recjudge_tui.project import Project
+from recjudge_tui.shapes import answers
 from recjudge_tui.store.prompts.prompts import run_prompts
-from recjudge_tui.store.verdicts.answers import load_answers
-from recjudge_tui.store.verdicts.confidences import verdict_confidences
+from recjudge_tui.store.verdicts.answers import verdict_confidences
 from recjudge_tui.store.verdicts.listing import case_verdicts
 from recjudge_tui.store.verdicts.ratings import (
     Question,
@@ -160,20 +161,15 @@ def test_answers_in_both_orders(project_db: Path) -> None:
     one, two = pair_case(project, "u1"), pair_case(project, "u2")
     run_id = judge_pairs(project, "llm", {one: (1.0, -1.0), two: (0.0, None)})
     cases = load_cases(project.db, project.id)
-    answers = load_answers(project.db, project.id, "pairwise", cases)[Question("llm", "pairwise", "overall")]
-    said = {
-        (int(cases.ids[row]), bool(swapped)): value
-        for row, swapped, value in zip(answers.row, answers.swapped, answers.value, strict=True)
-    }
-    assert said[one, False] == 1.0
-    assert said[one, True] == -1.0
-    assert said[two, False] == 0.0
-    assert np.isnan(said[two, True])
-    units: dict[int, set[int]] = {int(cases.ids[row]): set() for row in answers.row}
-    for row, unit in zip(answers.row, answers.unit, strict=True):
-        units[int(cases.ids[row])].add(int(unit))
-    assert [len(found) for found in units.values()] == [1, 1]
-    assert units[one] != units[two]
+    (said,) = answers(Project.numbered(project.db, project.id), "pairwise")
+    assert said.question == Question("llm", "pairwise", "overall")
+    asked = dict(zip(zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True), said.value, strict=True))
+    assert (asked[one, False], asked[one, True], asked[two, False]) == (1.0, -1.0, 0.0)
+    assert np.isnan(asked[two, True])
+    orders = said.both_orders()
+    assert cases.ids[orders.row].tolist() == [one, two]
+    assert orders.straight.tolist() == [1.0, 0.0]
+    assert said.took.error_kind == tuple("timeout" if np.isnan(value) else "" for value in said.value)
     assert [prompt.name for prompt in run_prompts(project.db, project.id, "pairwise")] == ["pairwise-media"]
     assert run_id == 1
 
@@ -181,7 +177,7 @@ def test_answers_in_both_orders(project_db: Path) -> None:
 def test_no_answers_without_runs(project_db: Path) -> None:
     project = new_project(project_db)
     give(project, "anna", {pair_case(project, "u1"): 1.0}, protocol_name="pairwise")
-    assert load_answers(project.db, project.id, "pairwise", load_cases(project.db, project.id)) == {}
+    assert answers(Project.numbered(project.db, project.id), "pairwise") == []
 
 
 def test_verdicts_of_a_case_judges_first(project_db: Path) -> None:
@@ -206,23 +202,6 @@ def test_verdicts_of_a_pairwise_run(project_db: Path) -> None:
     columns = load_cases(project.db, project.id)
     rater = project_raters(project.db, project.id)["llm"].id
     question = Question("llm", "pairwise", "overall")
-    stated, flipped = verdict_confidences(project.db, rater, question, columns)
-    assert columns.ids[stated.row].tolist() == cases[:2]
-    assert stated.value.tolist() == [1.0, 0.0]
-    assert stated.confidence[0] == 0.7
-    assert np.isnan(stated.confidence[1])
-    assert flipped.tolist() == [False, True]
-
-
-def test_a_person_has_verdicts_without_answers(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = list_case(project, "u")
-    give(project, "anna", {case: 2.0})
-    judge_lists(project, "llm", {case: 1.0})
-    columns = load_cases(project.db, project.id)
-    rater = project_raters(project.db, project.id)["anna"].id
-    question = Question("anna", "pointwise", "overall")
-    stated, flipped = verdict_confidences(project.db, rater, question, columns)
-    assert (stated.value.tolist(), flipped.tolist()) == ([2.0], [False])
-    empty = verdict_confidences(project.db, rater, Question("anna", "pairwise", "overall"), columns)[0]
-    assert empty.row.size == 0
+    sure = verdict_confidences(project.db, rater, question, columns)
+    assert sure[0] == 0.7
+    assert np.isnan(sure[1:]).all()

@@ -16,7 +16,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.raters.raters import ensure_rater
 from recjudge_tui.store.runs.runs import delete_run
-from recjudge_tui.store.verdicts.answer_choices import choices
+from recjudge_tui.store.verdicts.answers import choices
 from recjudge_tui.store.verdicts.attention import queue
 from recjudge_tui.store.verdicts.labels import keep_as_label
 from recjudge_tui.store.verdicts.listing import filtered_ids, next_undecided, verdict_rows

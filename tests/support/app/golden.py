@@ -13,7 +13,7 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.reports.projects import run_progress as run_watch
+from recjudge_tui.reports import runs as run_watch
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.saer.request import saer_request

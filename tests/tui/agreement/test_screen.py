@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
 from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
 
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.words import METHOD_NAMES
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
 from recjudge_tui.stats.agreement import FUNCTIONS
 from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.opening import connect
@@ -32,6 +31,7 @@ from recjudge_tui.tui.kit.glyphs import UNICODE
 from recjudge_tui.tui.kit.steady_table import FigureTable
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.verdicts import Project, agreement
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,8 @@ async def open_screen(pilot: Pilot[Any]) -> AgreementScreen:
 
 def expected(path: Path) -> dict[tuple[object, object], Any]:
     with connect(path) as db:
-        options = AgreementOptions(protocol="pairwise", aspect="overall", stats=("qwk",))
-        return {(row["rater_a"], row["rater_b"]): row for row in agreement_table(db, 1, options).rows}
+        options = {"protocol": "pairwise", "aspect": "overall", "stats": ("qwk",)}
+        return {(row["rater_a"], row["rater_b"]): row for row in agreement(Project(db, 1), **options).rows}
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -231,8 +231,8 @@ async def test_scores_are_ranked_by_their_mean_and_correlated_at_three_levels(pr
     judge(project_db, project, "absolute", "random")
     with connect(project_db) as db:
         rows = leaderboard_table(db, 1, LeaderboardOptions("absolute", aspect="overall")).rows
-        options = AgreementOptions(protocol="absolute", stats=("pearson",), levels=("user",))
-        (pair,) = agreement_table(db, 1, options).rows
+        options = {"protocol": "absolute", "stats": ("pearson",), "levels": ("user",)}
+        (pair,) = agreement(Project(db, 1), **options).rows
     async with running(project_db) as pilot:
         screen = await open_screen(pilot)
         lines = shown(pilot).splitlines()

@@ -17,9 +17,10 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.occasions import Occasion
-from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
-from recjudge_tui.reports.compare.run_differences import PromptChange
-from recjudge_tui.reports.compare.tables import summary_table
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.project import Project as OpenProject
+from recjudge_tui.reports.changes import Changes, PromptChange, compare_sides, sides_named, summary
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.verdicts.changes import ChangedCase
@@ -51,6 +52,13 @@ from tests.support.verdicts import (
 USERS = 40
 FIRST = [(2.0, 1.0, 0.0, 2.0)[at % 4] for at in range(USERS)]
 SECOND = [(2.0, 0.0, 0.0, 1.0)[at % 4] if at % 8 else 1.0 for at in range(USERS)]
+
+
+def changes(db: Database, first: str, second: str) -> Changes:
+    opened = OpenProject.numbered(db, 1)
+    return compare_sides(opened, sides_named(opened, first, second), Selection())
+
+
 BAD = {chr(c) for c in (*range(32), 127, *range(128, 160), 0x202E, 0x2066, 0x200B) if c != 10}
 
 
@@ -101,7 +109,7 @@ def words(pilot: Pilot[Any]) -> str:
 @pytest.mark.parametrize("size", [*SIZES, (200, 60)])
 async def test_it_opens_on_the_two_newest_runs(judged: Path, size: tuple[int, int]) -> None:
     with connect(judged) as db:
-        row = summary_table(compare_raters(db, 1, ChangeOptions("v1", "v2"))).rows[0]
+        row = summary(changes(db, "v1", "v2")).rows[0]
     async with opened(judged, size) as (pilot, _):
         text = shown(pilot)
         assert "v1 to v2: before (down), now (across)" in text
@@ -227,7 +235,7 @@ async def test_export_of_the_panel_in_use(
         await press(pilot, "p", "e", "enter")
         await until(pilot, lambda: Path("prompts.diff").exists())
         with connect(judged) as db:
-            prompt = compare_raters(db, 1, ChangeOptions("v1", "v2")).prompt
+            prompt = changes(db, "v1", "v2").prompt
         assert Path("prompts.diff").read_text(encoding="utf-8").splitlines() == list(prompt.lines)
         await press(pilot, "e", "enter")
         await until(pilot, lambda: "exists already" in shown(pilot))
@@ -285,7 +293,7 @@ async def test_several_questions_and_scores_without_labels(project_db: Path) -> 
     scored = [list_case(project, f"u{at}") for at in range(30)]
     for name, step in (("carl", 0.03), ("dora", 0.031)):
         give(project, name, {c: round(at * step, 3) for at, c in enumerate(scored)}, protocol_name="absolute")
-    row = summary_table(compare_raters(project.db, 1, ChangeOptions("anna", "ben"))).rows[0]
+    row = summary(changes(project.db, "anna", "ben")).rows[0]
     async with opened(project_db) as (pilot, screen):
         assert "explanation accuracy (2 questions)" in shown(pilot)
         adjusted = 2 * float(str(row["p_symmetry"]))
@@ -297,7 +305,7 @@ async def test_several_questions_and_scores_without_labels(project_db: Path) -> 
         text = shown(pilot)
         assert "carl to dora" in text
         assert "0.8-1" in text
-        assert "sign, exact: p" in text
+        assert "sign flips over users: p" in text
         assert "29 changed" in text
         await press(pilot, "enter")
         cell = int(shown(pilot).split(" 0.8-1 to 0.8-1")[0].split()[-1])
@@ -375,7 +383,7 @@ def test_labels_of_a_prompt_are_made_safe_in_the_grid_and_in_titles(project_db: 
     project = hostile_project(project_db)
     with connect(project.db.path) as db:
         raters = [row[0] for row in db.rows("SELECT name FROM raters ORDER BY name")]
-        (part,) = compare_raters(db, project.id, ChangeOptions(*raters)).parts
+        (part,) = changes(db, *raters).parts
     part = replace(part, levels=tuple(level._replace(name=text) for level in part.levels))
     found = cell_at(part, 0, 1)
     assert found is not None

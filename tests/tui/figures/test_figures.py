@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from textual.pilot import Pilot
 
-from recjudge_tui.reports.agreement.confusion import confusion_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.figures.data import FigureData
 from recjudge_tui.reports.figures.loading import figure_data
 from recjudge_tui.reports.figures.marks import Marks, Scatter
 from recjudge_tui.reports.figures.options import FigureOptions, Topic
 from recjudge_tui.reports.figures.registry import FIGURES
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.figures.plot_widget import Plot
@@ -26,6 +24,7 @@ from recjudge_tui.tui.kit.steady_table import FigureTable
 from tests.support.app.driving import SIZES, painted, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
+from tests.support.verdicts import Project, agreement
 
 # key, figure, what the list of cases says of itself
 OPENED = (
@@ -70,7 +69,9 @@ async def judged_by_anna(pilot: Pilot[Any]) -> str:
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_figure_shows_what_its_report_says(rated: Path, size: tuple[int, int]) -> None:
     with connect(rated) as db:
-        cells = confusion_table(db, 1, AgreementOptions("pairwise", "overall", ("rules", "anna"))).rows
+        cells = agreement(
+            Project(db, 1), confusion=True, protocol="pairwise", aspect="overall", raters=("rules", "anna")
+        ).rows
         ranked = leaderboard_table(db, 1, LeaderboardOptions("pairwise", ("anna",), "overall", "q")).rows
     async with running(rated, size=size) as pilot:
         screen = await open_views(pilot)
@@ -120,7 +121,9 @@ async def test_a_grid_fits_its_room_and_the_cursor_can_be_read(rated: Path) -> N
 
 async def test_enter_on_a_part_opens_the_cases_behind_it(rated: Path) -> None:
     with connect(rated) as db:
-        cells = confusion_table(db, 1, AgreementOptions("pairwise", "overall", ("rules", "anna"))).rows
+        cells = agreement(
+            Project(db, 1), confusion=True, protocol="pairwise", aspect="overall", raters=("rules", "anna")
+        ).rows
     place, row = next((at, row) for at, row in enumerate(cells) if row["count"])
     async with running(rated) as pilot:
         screen = await open_views(pilot)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.reports.projects.overview import runs_table
+from recjudge_tui.project import Project
+from recjudge_tui.reports.listings import runs
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.kit.exporting import WrittenFile, write_table
 from recjudge_tui.tui.runs.screen import RunsScreen
@@ -72,7 +72,7 @@ def test_the_toast_counts_the_cells_made_harmless_first(project_db: Path, tmp_pa
     project = make_project(project_db)
     with connect(project_db) as db:
         db.execute("UPDATE raters SET name = '=1+1' WHERE kind = 'judge'")
-        make = partial(runs_table, project_id=project)
+        make = lambda db: runs(db, Project.numbered(db, project))  # noqa: E731
         done = write_table(db, tmp_path / "r.csv", make)
         with pytest.raises(UsageError, match="no format"):
             write_table(db, tmp_path / "r.docx", make)

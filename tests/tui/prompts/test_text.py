@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.calls import Answer, Flag, Message, ParsedReply, Reply, Request, Trial
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.projects.trial import trial_table
+from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.settings import data_dir
 from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE
 from recjudge_tui.tui.prompts.text import diff_content, rendered_content, toml_content

@@ -13,8 +13,7 @@ from textual.widgets import DataTable, OptionList
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
-from recjudge_tui.reports.projects.run_differences import run_differences
-from recjudge_tui.reports.projects.run_progress import system_tallies
+from recjudge_tui.reports.runs import run_differences, system_tallies
 from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.runs.plan.plan import RunRequest

@@ -1,0 +1,300 @@
+"""How far a judge's stated confidence can be believed, before and after calibration by labels, and how strict each rater is:
+sections of a passport and a figure, computed from the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
+from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
+from recjudge_tui.reports.words import orientation_notes
+from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
+from recjudge_tui.stats import calibration
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
+from recjudge_tui.stats.defaults import BINS, FOLDS
+from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
+from recjudge_tui.stats.registry import NO_ORDER
+from recjudge_tui.store.verdicts.answers import verdict_confidences
+from recjudge_tui.store.verdicts.ratings import Ratings, load_ratings, newest_lists
+
+GIVEN, CALIBRATED = "as given", "calibrated"
+STAGES = (GIVEN, CALIBRATED)
+_WHERE = (Column("protocol", "Protocol"), Column("aspect", "Aspect"))
+_NOTE = Column("note", "Note")
+_ERROR = (
+    *_WHERE, Column("stage", "Confidence"), Column("stat", "Figure"), Column("value", "Value", "float"),
+    *interval_columns(), Column("n", "n", "int"), _NOTE,
+)  # fmt: skip
+_RELIABILITY = (
+    *_WHERE, Column("stage", "Confidence"), Column("low", "From", "float", decimals=2),
+    Column("high", "To", "float", decimals=2), Column("n", "n", "int"), Column("confidence", "Mean", "share"),
+    Column("accuracy", "Right", "share"), *interval_columns("share"), Column("gap", "Gap", "float"), _NOTE,
+)  # fmt: skip
+_ABOUT = (
+    "ece: mean gap between confidence and accuracy, over bins; biased upwards with few cases, as its interval shows",
+    "overconfidence: mean confidence minus accuracy; brier: mean squared error of the confidence",
+    "calibrated: by labels of other users",
+)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """One question's verdicts that did not fail, one per row, with the judge's confidence. `labels`: the scale, upwards.
+
+    `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN without a label on the
+    scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated by labels of other users; `fitted`
+    is the map learned on all labels. `off_scale`: labels off the scale; `notes`: what is left out, and on the reference.
+    """
+
+    pair: Meeting
+    labels: tuple[float, ...]
+    case: IntArray
+    user: IntArray
+    value: FloatArray
+    truth: FloatArray
+    confidence: FloatArray
+    flipped: BoolArray
+    calibrated: FloatArray
+    fitted: calibration.Calibration
+    off_scale: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> BoolArray:
+        """Labelled verdicts with a confidence, the basis of calibration."""
+        both: BoolArray = ~np.isnan(self.confidence) & ~np.isnan(self.truth)
+        return both
+
+    def at(self, stage: str) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Confidence, right (1) or wrong (0), and user of the labelled verdicts that have a confidence."""
+        sure = self.confidence if stage == GIVEN else self.calibrated
+        here = self.usable & ~np.isnan(sure)
+        return sure[here], (self.value == self.truth)[here].astype(np.float64), self.user[here]
+
+
+def stated_confidences(
+    project: Project,
+    rater: str,
+    truth: str,
+    *,
+    protocol: str | None = None,
+    aspect: str | None = None,
+    method: str = "isotonic",
+    cases: CaseSelection = EVERY_CASE,
+) -> list[Stated]:
+    """One for each question with labels that both raters answered, in the order of protocols and aspects.
+
+    Raises NotFoundError for an unknown rater; UsageError for an unknown protocol, aspect or method, the same rater twice, a
+    metric, or raters that share no question with labels.
+    """
+    if method not in calibration.METHODS:
+        raise UsageError(f"no method “{method}”", f"Available: {', '.join(calibration.METHODS)}.")
+    met = judge_and_truth(project, Selection(protocol, aspect, (rater,), cases=cases), truth)
+    if met.ratings.raters[rater].of_metrics:
+        raise UsageError(f"{rater} is a metric and gives no labels", next_step="Name a judge.")
+    labelled = [(pair, labels) for pair, labels in label_sets(met).items() if labels is not None]
+    if not labelled:
+        asked = met.meetings[0].protocol
+        raise UsageError(f"{asked} scores have no labels, so their confidence cannot be right or wrong")
+    return [_stated(project, met.ratings, pair, np.array(labels), method) for pair, labels in labelled]
+
+
+def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArray, method: str) -> Stated:
+    cases, (judge, reference) = ratings.cases, (ratings.raters[q.rater] for q in (pair.a, pair.b))
+    met = pairs(cases, [Side(ratings.verdicts[question]) for question in pair[:2]])
+    both = met.among((met.state != ABSENT).all(axis=0))
+    given = np.full(cases.ids.size, np.nan)
+    given[both.row] = both.stored[1]
+    # a verdict counts if it has a label on the newest lists in common, or is about the newest lists that the judge judged
+    wanted = ~np.isnan(given)
+    wanted[newest_lists(ratings).verdicts[pair.a].row] = True
+    every = ratings.verdicts[pair.a]
+    valid = every.among(~np.isnan(every.value))
+    valid = valid if cases.selected is None else valid.among(cases.selected[valid.row])
+    verdicts = valid.among(wanted[valid.row])
+    truth = given[verdicts.row]
+    on_scale = np.isin(truth, labels)
+    off_scale = int((~np.isnan(truth) & ~on_scale).sum())
+    truth = np.where(on_scale, truth, np.nan)
+    sure = verdict_confidences(project.db, judge.id, pair.a, cases)[verdicts.row]
+    sure = np.where(verdicts.flipped, np.nan, sure)
+    right = np.where(np.isnan(truth), np.nan, verdicts.value == truth)
+    user, known = cases.user[verdicts.row], ~np.isnan(sure)
+    taught = known & ~np.isnan(right)
+    fitted = calibration.fit(method, sure[taught], right[taught], user[taught], labels.size)
+    calibrated = np.full(sure.size, np.nan)
+    calibrated[known] = calibration.cross_fitted(method, sure[known], right[known], user[known], labels.size)
+    notes = (*combined_notes([reference]), *generation_notes(valid.row.size - verdicts.row.size, 0))
+    return Stated(
+        pair, tuple(labels.tolist()), cases.ids[verdicts.row], user, verdicts.value, truth, sure, verdicts.flipped,
+        calibrated, fitted, off_scale, notes,
+    )  # fmt: skip
+
+
+def error_table(questions: Sequence[Stated]) -> Table:
+    """One row per question, stage (as given, calibrated) and figure: `ece`, `overconfidence`, `brier`, `accuracy`."""
+    rows: list[Row] = []
+    for question in questions:
+        reasons = ("", question.fitted.note if question.usable.any() else "")
+        for stage, reason in zip(STAGES, reasons, strict=True):
+            for stat, estimate in _figures(question, stage).items():
+                where = {"protocol": question.pair.protocol, "aspect": question.pair.aspect, "stage": stage}
+                rows.append(
+                    where | {"stat": stat} | estimate_cells(estimate) | {"note": reason or estimate.note}
+                )
+    return _table("Calibration", _ERROR, rows, questions)
+
+
+def _figures(question: Stated, stage: str) -> dict[str, Estimate]:
+    sure, right, users = question.at(stage)
+    if not sure.size:
+        return {"ece": undefined(calibration.NO_CONFIDENCE)}
+    return {
+        "ece": calibration.calibration_error(sure, right, users, BINS),
+        "overconfidence": calibration.overconfidence(sure, right, users),
+        "brier": calibration.brier_score(sure, right, users),
+        "accuracy": share_estimate(right, users),
+    }
+
+
+def reliability_table(questions: Sequence[Stated]) -> Table:
+    """One row per question, stage and non-empty bin; `gap` is the share right minus the mean confidence."""
+    rows: list[Row] = []
+    for question in questions:
+        where = {"protocol": question.pair.protocol, "aspect": question.pair.aspect}
+        for stage in STAGES:
+            for part in calibration.reliability(*question.at(stage), BINS):
+                share = part.accuracy
+                if share.value is None or part.confidence is None:
+                    continue
+                rows.append(
+                    where
+                    | {"stage": stage, "low": part.low, "high": part.high, "n": part.n}
+                    | {"confidence": part.confidence, "accuracy": share.value, **interval_cells(share)}
+                    | {"gap": share.value - part.confidence, "note": share.note}
+                )
+    return _table("Reliability", _RELIABILITY, rows, questions)
+
+
+def _table(what: str, columns: tuple[Column, ...], rows: Sequence[Row], questions: Sequence[Stated]) -> Table:
+    notes = dict.fromkeys(note for question in questions for note in _notes(question))
+    rater, truth = questions[0].pair.a.rater, questions[0].pair.b.rater
+    settings = {"rater": rater, "truth": truth, "bins": BINS, "folds": FOLDS}
+    title = f"{what}: {rater} against {truth}"
+    return Table(title, columns, tuple(rows), (*notes, *map(definition, _ABOUT)), settings)
+
+
+def _notes(question: Stated) -> Iterator[Note]:
+    """The basis of the calibration, and what was left out."""
+    where = f"{question.pair.protocol}, {question.pair.aspect}"
+    labelled = ~np.isnan(question.truth)
+    if not question.usable.any():
+        yield Note(
+            "no labelled verdict with a confidence: it comes from a server's probabilities, or from repeats"
+        )
+    flipped = int((question.flipped & labelled).sum())
+    untold = int((np.isnan(question.confidence) & labelled).sum()) - flipped
+    left_out = [*question.notes]
+    if flipped:
+        why = "left out because their two orders disagreed and neither answer was a tie"
+        left_out.append(f"{quantity(flipped, 'labelled verdict')} {why}")
+    if untold and question.usable.any():
+        left_out.append(f"{quantity(untold, 'labelled verdict')} without a confidence left out")
+    if question.off_scale:
+        left_out.append(f"{quantity(question.off_scale, 'label')} off the scale left out")
+    if (heat := question.fitted.temperature) is not None:
+        shown = f"{heat:.3g}"
+        way = "nearer to" if heat > 1 else "further from"
+        moved = f"{way} chance (1 in {len(question.labels)}) than those given"
+        left_out.append(
+            f"temperature {shown}: calibrated confidences are {'those given' if shown == '1' else moved}"
+        )
+    yield from (Note(f"{where}: {line}") for line in left_out)
+
+
+# ---- strictness ------------------------------------------------------------------------------------------------------
+
+OTHERS, ALL_OF_THEM = "the other annotators", "the annotators"
+NO_SIDE = "pairs of several systems have no common side, so a bias has no direction"
+_ABOUT_BIAS = (
+    "bias: the mean over cases of a rater's value minus the mean of the other annotators on the same case, interval over"
+    " users; below 0: the rater is stricter than the others"
+)
+_STRICTNESS = (
+    Column("rater", "Rater"), Column("against", "Against"), *_WHERE, Column("figure", "Figure"), Column("label", "Label"),
+    Column("count", "Count", "int"), Column("value", "Value", "float"), *interval_columns(), Column("n", "n", "int"), _NOTE,
+)  # fmt: skip
+
+
+def strictness_table(
+    project: Project, judges: Sequence[str], annotators: Sequence[str], protocols: Sequence[str] = SAER
+) -> Table:
+    """For each protocol, aspect and rater, one row `bias` and one row `share` per label, the best label first. A judge is
+    compared with all annotators; cases that none of those judged are left out."""
+    db, project_id = project.db, project.id
+    ratings = load_ratings(db, project_id, raters=[*judges, *annotators], protocols=protocols, newest=False)
+    order = {name: place for place, name in enumerate((*annotators, *judges))}
+    rows: list[Row] = []
+    left_out: list[str] = []
+    seen: dict[str, Orientation] = {}
+    asked = dict.fromkeys((q.protocol, q.aspect) for q in ratings.verdicts)
+    for protocol, aspect in sorted(asked, key=lambda q: (protocols.index(q[0]), q[1] != OVERALL, q[1])):
+        alike = [q for q in ratings.verdicts if (q.protocol, q.aspect) == (protocol, aspect)]
+        alike.sort(key=lambda q: order[q.rater])
+        met = pairs(ratings.cases, [Side(ratings.verdicts[q]) for q in alike])
+        known = met.judged_by(1)
+        seen[f"{protocol}, {aspect}"] = how = known.seen
+        bounds = value_bounds(db, project_id, alike[0], met.stored)
+        names = label_names(db, project_id, protocol, aspect, met.stored.reshape(-1))
+        unordered = (protocol, aspect) in categories(db, project_id)
+        no_bias = NO_ORDER if unordered else NO_SIDE if how.mirrored else ""
+        where = {"protocol": protocol, "aspect": aspect}
+        values, users = known.matrix, known.user
+        for place, question in enumerate(alike):
+            others = [at for at, q in enumerate(alike) if q.rater in annotators and at != place]
+            against = OTHERS if question.rater in annotators else ALL_OF_THEM
+            bias = _bias(values[place], values[others], users, bounds, no_bias)
+            head = where | {"rater": question.rater}
+            rows.append(head | {"figure": "bias", "against": against, "label": ""} | estimate_cells(bias))
+            given = ~np.isnan(values[place])
+            answers = np.abs(values[place][given]) if how.mirrored else values[place][given]
+            for value, name in (_sided(names or {}) if how.mirrored else names or {}).items():
+                share = share_estimate(answers == value, users[given])
+                count: Row = {"figure": "share", "label": name, "count": int((answers == value).sum())}
+                rows.append(head | {"against": ""} | count | estimate_cells(share))
+        left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
+    notes = [*orientation_notes(seen), *left_out, definition(_ABOUT_BIAS)]
+    if any(compares_lists(str(row["protocol"])) for row in rows):
+        notes.append(definition("bias on pairs: above 0, the rater favours A more than the others do"))
+    nobody = ("none of these raters has judged anything",)
+    return Table("Strictness", _STRICTNESS, tuple(rows), tuple(notes) if rows else nobody)
+
+
+def _sided(names: Mapping[float, str]) -> dict[float, str]:
+    """The labels of pairs without a common side: a label and its mirror are one."""
+    return {v: f"{name} or {names[-v]}" if -v in names and v else name for v, name in names.items() if v >= 0}
+
+
+def _bias(
+    own: FloatArray, others: FloatArray, users: IntArray, bounds: Bounds | None, no_bias: str
+) -> Estimate:
+    counted = (~np.isnan(others)).sum(axis=0)
+    gap = own - ratio(np.nansum(others, axis=0), counted.astype(np.float64))
+    known = ~np.isnan(gap)
+    if no_bias:
+        return undefined(no_bias, int(known.sum()))
+    if not known.any():
+        return undefined("no case that another annotator also judged")
+    reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+    return mean_estimate(gap[known], users[known], reach)

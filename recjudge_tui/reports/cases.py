@@ -1,0 +1,345 @@
+"""One case: the user, the lists side by side with flags at their items, every verdict and every reasoning; as text on one page,
+and as tables for every format.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView, UserView, undated_text
+from recjudge_tui.domain.occasions import Occasion, occasion_text
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.protocols.replies.profile import profile_text
+from recjudge_tui.reports.common.page import Page
+from recjudge_tui.reports.common.table import Column, Note, Row, Table
+from recjudge_tui.store.cases.cases import case_row
+from recjudge_tui.store.data.histories import read_history
+from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.verdicts.case_detail import CaseDetail, CaseFlag, case_detail
+from recjudge_tui.store.verdicts.listing import case_verdicts
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+_EVENTS = 12
+_LIST = 1000
+MOST_VERDICTS = 100
+_NOTHING = "There are no verdicts on this case yet."
+
+
+class Case(NamedTuple):
+    """What is known of a case. `total` counts its verdicts, of which `details` has the first MOST_VERDICTS; `profile` is what a
+    model wrote of the user, empty if none did."""
+
+    row: StoredRow
+    total: int
+    details: list[CaseDetail]
+    user: UserView
+    slates: tuple[tuple[str, SlateView], ...]
+    explanation: ExplanationView | None
+    profile: str
+
+    @property
+    def flags(self) -> Sequence[CaseFlag]:
+        return self.details[0].flags if self.details else ()
+
+    @property
+    def heading(self) -> str:
+        row = self.row
+        systems = [one_line(row[name]) for name in ("system_a", "system_b") if row[name]]
+        what = {"list": "list of", "pair": "lists of", "explanation": "explanation by"}[row["kind"]]
+        item = f" · item {one_line(row['item_id'])}" if row["item_id"] else ""
+        occasion = occasion_text(Occasion(row["context"], row["served_at"]))
+        return (
+            f"Case {row['id']} · project {one_line(row['project'])} · user {one_line(row['user_id'])}{item}"
+            f" · {what} {' and '.join(systems) or 'no system'}{f' · {occasion}' if occasion else ''}"
+        )
+
+
+def read_case(db: Database, case_id: int) -> Case:
+    """The judged lists or text, as a judge saw them, or else as imported. Raises NotFoundError."""
+    row = case_row(db, case_id)
+    ids = case_verdicts(db, case_id)
+    details = [case_detail(db, identity) for identity in ids[:MOST_VERDICTS]]
+    shown = next((d for d in details if d.run_shown is not None), None) or next(iter(details), None)
+    if shown is not None:
+        user, slates, explanation = shown.user, shown.slates, shown.explanation
+    else:
+        user, slates, explanation = _imported(db, row)
+    profile = user.profile or next((written_profile(d.profile) for d in details if d.profile), "")
+    return Case(row, len(ids), details, user, slates, explanation, profile)
+
+
+def _imported(db: Database, row: StoredRow) -> tuple[UserView, tuple[tuple[str, SlateView], ...], None]:
+    project, user_id = row["project_id"], row["user_id"]
+    history = read_history(db, project, user_id)
+    events = history.within(
+        "", "", _EVENTS, before=row["served_at"], occasion=Occasion(row["context"], row["served_at"])
+    )
+    slates = tuple(
+        (row[system], SlateView(items=slate_top(db, project, row[slate], _LIST)))
+        for system, slate in (("system_a", "slate_a"), ("system_b", "slate_b"))
+        if row[slate] is not None
+    )
+    return UserView(user_id=user_id, attributes=history.attributes, history=tuple(events)), slates, None
+
+
+def written_profile(reply: str) -> str:
+    """The profile in the reply of the call that wrote it; the whole reply if it cannot be parsed."""
+    try:
+        return profile_text(reply)
+    except ReplyFault:
+        return reply
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def case_page(db: Database, case_id: int, width: int | None = None) -> str:
+    """The page as plain text, `width` cells wide (the terminal's by default). Raises NotFoundError."""
+    from rich.console import Console
+    from rich.text import Text
+
+    case = read_case(db, case_id)
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width or max(60, shutil.get_terminal_size((100, 24)).columns), force_terminal=False,
+        color_system=None, highlight=False, markup=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+    lines = [f"{case.heading}\n", *user_lines(case.user, case.row["served_at"])]
+    if case.profile:
+        lines.append(f"Profile (written by the model)\n{safe_text(case.profile)}\n")
+    console.print(Text("\n".join(lines)))
+    if case.slates:
+        console.print(_side_by_side(case))
+    if case.explanation is not None:
+        title = one_line(case.explanation.item.title)
+        console.print(Text(f"Explanation of {title}\n{safe_text(case.explanation.text)}\n"))
+    console.print(Text("\n".join(_verdict_lines(case.details)) or _NOTHING))
+    if rest := case.total - len(case.details):
+        console.print(Text(f"and {rest} more verdicts, which an export of verdicts has"))
+    return "\n".join(line.rstrip() for line in out.getvalue().rstrip().split("\n"))
+
+
+def user_lines(user: UserView, served_at: str) -> Iterator[str]:
+    facts = [f"{one_line(key)} {one_line(value)}" for key, value in user.attributes.items()]
+    yield "User" + (f": {', '.join(facts)}" if facts else "")
+    if undated := undated_text(user, served_at):
+        yield f"  {undated}"
+    for name, events in (
+        ("history", user.history),
+        ("searches", user.searches),
+        ("clicks", user.clicks),
+        ("other events", user.others),
+    ):
+        for event in events[:_EVENTS]:
+            yield f"  {_event(event)}"
+        if len(events) > _EVENTS:
+            yield f"  and {len(events) - _EVENTS} more in {name}"
+    for preference in user.preferences:
+        yield f"  {one_line(preference)}"
+    yield ""
+
+
+def _event(event: ShownEvent) -> str:
+    what = one_line(event.item.title if event.item else event.text)
+    value = f" ({event.value:g})" if event.value is not None else ""
+    return f"{event.timestamp[:10] or '–':10}  {one_line(event.type)}: {what}{value}"
+
+
+def _side_by_side(case: Case) -> Grid:
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    by_item: dict[str, list[CaseFlag]] = defaultdict(list)
+    for flag in case.flags:
+        by_item[flag.item_id].append(flag)
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("", justify="right", no_wrap=True)
+    for place, (system, _) in enumerate(case.slates):
+        side = f"{'AB'[place]} = " if len(case.slates) > 1 else ""
+        grid.add_column(Text(f"{side}{one_line(system)}"), overflow="fold", ratio=1)
+    longest = max(len(slate.items) for _, slate in case.slates)
+    for rank in range(longest):
+        cells = [_item(slate, rank, by_item) for _, slate in case.slates]
+        grid.add_row(str(rank + 1), *(Text(cell) for cell in cells))
+    return grid
+
+
+def _item(slate: SlateView, rank: int, flags: dict[str, list[CaseFlag]]) -> str:
+    if rank >= len(slate.items):
+        return ""
+    item = slate.items[rank]
+    about = ", ".join(one_line(part) for part in (item.brand, item.category) if part)
+    lines = [one_line(item.title) + (f" ({about})" if about else "")]
+    for flag in dict.fromkeys((f.rater, f.issue, f.reason) for f in flags.get(item.item_id, ())):
+        rater, issue, reason = map(one_line, flag)
+        lines.append(f"▲ {issue}, {rater}" + (f": {reason}" if reason else ""))
+    return "\n".join(lines)
+
+
+def label_of(detail: CaseDetail) -> str:
+    """The label, or the number of a verdict without a label."""
+    if detail.label or detail.value is None:
+        return one_line(detail.label)
+    return f"{detail.value:.4g}"
+
+
+def _verdict_lines(details: Sequence[CaseDetail]) -> Iterator[str]:
+    printed: set[tuple[int, str]] = set()
+    for detail in details:
+        yield ""
+        marks = ["failed"] if detail.failed else []
+        marks += ["▲ flips when swapped"] if detail.flipped else []
+        marks += [f"confidence {detail.confidence:.2f}"] if detail.confidence is not None else []
+        marks += [f"run {detail.run_id}, {detail.prompt}"] if detail.run_id is not None else []
+        label = "failed" if detail.failed else label_of(detail)
+        rest = f" ({', '.join(map(one_line, marks))})" if marks else ""
+        yield f"{one_line(detail.rater)} [{detail.rater_kind}] · {detail.protocol} {one_line(detail.aspect)}: {label}{rest}"
+        for answer in detail.answers:
+            order = f"Set 1 = {one_line(answer.set_one)}: " if answer.set_one else ""
+            if answer.failed:
+                yield f"  {order}failed, {answer.error_kind}: {one_line(answer.error, 300)}"
+            elif (answer.call, answer.reasoning) in printed:
+                yield f"  {order}{one_line(answer.label)}, for the reason above"
+            else:
+                printed.add((answer.call, answer.reasoning))
+                yield f"  {order}{one_line(answer.label)}. {one_line(answer.reasoning)}"
+        if detail.note and not detail.answers:
+            yield f"  {one_line(detail.note)}"
+
+
+# ---- the tables ------------------------------------------------------------------------------------------------------
+
+
+_ITEMS = (
+    Column("system", "System"),
+    Column("side", "Side"),
+    Column("rank", "Rank", "int"),
+    Column("title", "Title"),
+    Column("brand", "Brand"),
+    Column("category", "Category"),
+    Column("flags", "Flagged"),
+)
+_VERDICTS = (
+    Column("verdict_id", "Verdict"),
+    Column("rater", "Rater"),
+    Column("rater_kind", "Kind"),
+    Column("protocol", "Protocol"),
+    Column("aspect", "Aspect"),
+    Column("label", "Label"),
+    Column("value", "Value", "float"),
+    Column("confidence", "Confidence", "float", decimals=2),
+    Column("flips", "Flips when swapped"),
+    Column("failed", "Failed"),
+    Column("run_id", "Run"),
+    Column("prompt", "Prompt"),
+    Column("why", "Reader"),
+    Column("note", "Rater's note"),
+)
+_SAID = (
+    Column("rater", "Rater"),
+    Column("aspect", "Aspect"),
+    Column("set_one", "Shown first"),
+    Column("label", "Label"),
+    Column("reasoning", "Reasoning"),
+    Column("error", "Failure"),
+)
+
+
+def case_report(db: Database, case_id: int) -> Page:
+    """The content of `case_page` as tables. Raises NotFoundError."""
+    case = read_case(db, case_id)
+    lead = [line.strip() for line in user_lines(case.user, case.row["served_at"]) if line.strip()]
+    if case.profile:
+        lead.append(f"Profile (written by the model): {safe_text(case.profile)}")
+    if case.explanation is not None:
+        lead.append(
+            f"Explanation of {one_line(case.explanation.item.title)}: {safe_text(case.explanation.text)}"
+        )
+    items = tuple(_item_rows(case))
+    answers = tuple(_answer_rows(case.details))
+    several = len(case.slates) > 1
+    tables = [Table("Lists" if several else "List", _ITEMS, items)] if case.slates else []
+    tables.append(_verdicts(case))
+    tables += [Table("Answers", _SAID, answers)] if answers else []
+    return Page(case.heading, tuple(lead), tuple(tables), {"case_id": case_id})
+
+
+def _item_rows(case: Case) -> Iterator[Row]:
+    for place, (system, slate) in enumerate(case.slates):
+        for rank, item in enumerate(slate.items, 1):
+            marks = dict.fromkeys(
+                (f.rater, f.issue, f.reason) for f in case.flags if f.item_id == item.item_id
+            )
+            yield {
+                "system": system,
+                "side": "AB"[place] if len(case.slates) > 1 else "",
+                "rank": rank,
+                "title": item.title,
+                "brand": item.brand,
+                "category": item.category,
+                "flags": "; ".join(
+                    f"{issue}, {rater}" + (f": {why}" if why else "") for rater, issue, why in marks
+                ),
+            }
+
+
+def _verdicts(case: Case) -> Table:
+    rows: tuple[Row, ...] = tuple(
+        {
+            "verdict_id": str(detail.verdict_id),
+            "rater": detail.rater,
+            "rater_kind": detail.rater_kind,
+            "protocol": detail.protocol,
+            "aspect": detail.aspect,
+            "label": "" if detail.failed else label_of(detail),
+            "value": detail.value,
+            "confidence": detail.confidence,
+            "flips": "yes" if detail.flipped else "",
+            "failed": "yes" if detail.failed else "",
+            "run_id": "" if detail.run_id is None else str(detail.run_id),
+            "prompt": detail.prompt,
+            "why": "; ".join(_done(detail)),
+            "note": detail.note,
+        }
+        for detail in case.details
+    )
+    notes = [] if rows else [Note(_NOTHING, step=Step("judge"))]
+    if rest := case.total - len(rows):
+        notes.append(Note(f"and {rest} more verdicts", step=Step("whole")))
+    return Table("Verdicts", _VERDICTS, rows, tuple(notes))
+
+
+def _done(detail: CaseDetail) -> Iterator[str]:
+    """The readers' actions that have not been undone."""
+    for entry in detail.triage:
+        if entry.active:
+            yield " ".join(part for part in (entry.reader, entry.action, entry.label, entry.text) if part)
+
+
+def _answer_rows(details: Sequence[CaseDetail]) -> Iterator[Row]:
+    """Each answer once; a call about several aspects has one answer for each."""
+    printed: set[tuple[int, str, str]] = set()
+    for detail in details:
+        for answer in detail.answers:
+            key = (answer.call, detail.aspect, answer.reasoning)
+            if key in printed:
+                continue
+            printed.add(key)
+            yield {
+                "rater": detail.rater,
+                "aspect": answer.aspect or detail.aspect,
+                "set_one": answer.set_one,
+                "label": "" if answer.failed else answer.label,
+                "reasoning": answer.reasoning,
+                "error": f"{answer.error_kind}: {answer.error}" if answer.failed else "",
+            }

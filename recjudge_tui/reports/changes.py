@@ -1,0 +1,830 @@
+"""Two raters or runs compared case by case: how the second one's verdicts differ, whether by more than chance, and whether
+towards people. Also what differs before any verdict: the prompts and the settings of their runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
+from recjudge_tui.domain.roles import REFERENCES, RUN_RATERS
+from recjudge_tui.domain.scales import MOST_LABELS
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.domain.text import one_line, quantity, safe_text
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.scales import categories, label_names, rater_notes, scale_notes, value_bounds
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.rater_pairs import OF_METRICS
+from recjudge_tui.shapes import (
+    ABSENT,
+    FAILED,
+    FEWEST_CASES,
+    RUN,
+    Meeting,
+    Pairs,
+    Side,
+    Source,
+    meet,
+    meetings,
+    pairs,
+    rank_of,
+    source,
+    system_parts,
+    under_protocol,
+    verdicts_of,
+)
+from recjudge_tui.stats.agreement import RatedCases, agreement_change
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import (
+    NOTHING_CHANGED,
+    bowker,
+    holm,
+    sign_flip_test,
+    sign_test,
+    stuart_maxwell,
+    user_means,
+    users_for_each,
+)
+from recjudge_tui.stats.intervals import mean_estimate
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts.prompts import prompt_text
+from recjudge_tui.store.runs.judges import newest_judges
+from recjudge_tui.store.runs.runs import list_runs
+from recjudge_tui.store.verdicts.changes import (
+    Answered,
+    Cell,
+    ChangedCase,
+    RunConfiguration,
+    changed_cases,
+    run_configurations,
+)
+from recjudge_tui.store.verdicts.ratings import Ratings, project_questions, project_raters
+
+MCNEMAR, STUART_MAXWELL, SIGN_FLIPS = "McNemar, exact", "Stuart-Maxwell", "sign flips over users"
+NO_SIDE = (
+    "pairs of several systems have no common side, so changes have no direction to test; by system they have"
+)
+UNORDERED = "some users have several cases, and changes between categories have no direction by which a user counts once"
+NO_USER_CHANGED = "no user has more changes in one direction than in the other"
+NONE_IN_COMMON = "no case has a verdict from both"
+_TESTS = (
+    "p: McNemar's exact test where all changes are between two labels; Stuart and Maxwell's between more, with Bowker's test"
+    " of symmetry; else, and where users have several cases, the signs of the users' mean changes are flipped"
+)
+# with fewer changes, chi-squared is only approximate
+_FEW = 25
+_BANDS = 5
+_LONGEST = 60
+Sides = tuple[Source, Source]
+
+
+class Level(NamedTuple):
+    """A line of the grid: a label (both ends are its value), or a band of values including its ends."""
+
+    name: str
+    low: float
+    high: float
+
+
+class Test(NamedTuple):
+    """The test that fits a part; `p` is None if there is nothing to test, and `note` says why."""
+
+    name: str | None = None
+    statistic: float | None = None
+    df: int | None = None
+    p: float | None = None
+    p_symmetry: float | None = None
+    note: str = ""
+
+
+class PromptChange(NamedTuple):
+    """A unified diff from the first side's prompt to the second's. Without lines, `note` has the reason."""
+
+    first: str | None
+    second: str | None
+    lines: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The changes on one question, on one system or on all of them (empty).
+
+    `pairs`: the cases that either was asked about. `levels`: the lines of the grid, highest first. `labelled`: all values
+    are labels; `ordered`: they are no categories. `bounds`: the lowest and the highest value. If values cannot be compared,
+    `levels` is empty and `note` says why.
+    """
+
+    meeting: Meeting
+    system: str
+    pairs: Pairs
+    levels: tuple[Level, ...]
+    labelled: bool
+    ordered: bool
+    bounds: tuple[float, float] | None
+    note: str = ""
+
+    @cached_property
+    def both(self) -> Pairs:
+        """The cases on which both have a value."""
+        return self.pairs.complete
+
+    @property
+    def differences(self) -> FloatArray:
+        return self.both.y - self.both.x
+
+    @property
+    def up(self) -> int:
+        return int((self.differences > 0).sum())
+
+    @property
+    def down(self) -> int:
+        return int((self.differences < 0).sum())
+
+    @property
+    def changed(self) -> int:
+        return self.up + self.down
+
+    @property
+    def directed(self) -> bool:
+        """Whether a rise and a fall of the value mean something."""
+        return self.ordered and not self.both.seen.mirrored and not self.note
+
+    @property
+    def outside(self) -> tuple[int, int, int]:
+        """How many cases only the first, only the second was asked about, and where either failed; all outside n."""
+        a, b = self.pairs.state
+        asked = (a != ABSENT) & (b != ABSENT)
+        failed = asked & ((a == FAILED) | (b == FAILED))
+        return int((b == ABSENT).sum()), int((a == ABSENT).sum()), int(failed.sum())
+
+    @cached_property
+    def change(self) -> Estimate:
+        """The mean of the second minus the mean of the first, with its interval over users."""
+        if not self.both.n:
+            return undefined("no case that both were asked about")
+        reach = (
+            None
+            if self.bounds is None
+            else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
+        )
+        return mean_estimate(self.differences, self.both.user, reach)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """The cases in each cell of the grid (from, to); pairs without a common side count from both, so twice."""
+        counts = np.zeros((len(self.levels), len(self.levels)), dtype=np.int64)
+        if self.levels:
+            lows = np.array([level.low for level in self.levels])[::-1]
+            seen = self.both.seen.both_sides(self.both.matrix)
+            places = len(self.levels) - np.searchsorted(lows, seen, side="right")
+            np.add.at(counts, (places[0], places[1]), 1)
+        return counts
+
+    def cases(self, cell: Cell | None = None) -> IntArray:
+        """The ids of the cases with different values; with a cell, of all cases in it."""
+        x, y = self.both.matrix
+        if cell is None:
+            here = x != y
+        else:
+            low_a, high_a, low_b, high_b = cell
+            here = (low_a <= x) & (x <= high_a) & (low_b <= y) & (y <= high_b)
+            if self.both.seen.mirrored:
+                here |= (low_a <= -x) & (-x <= high_a) & (low_b <= -y) & (-y <= high_b)
+        found: IntArray = np.sort(self.both.cases.ids[self.both.row[here]])
+        return found
+
+    @cached_property
+    def test(self) -> Test:
+        if self.note or not self.both.n:
+            return Test(note=self.note or NONE_IN_COMMON)
+        # a test of categories has no difference of means, so there is no missing interval to explain
+        about_means = self.change.note if self.ordered else ""
+        if not self.changed:
+            return Test(note=join_notes(NOTHING_CHANGED, about_means))
+        if self.both.seen.mirrored:
+            return Test(note=NO_SIDE)
+        off = self.counts - np.diag(np.diag(self.counts))
+        between_two = int(((off + off.T).sum(axis=0) > 0).sum()) == 2
+        several = self.both.users < self.both.n
+        if several and not (self.ordered or between_two):
+            return Test(note=UNORDERED)
+        if several or not self.labelled:
+            p = sign_flip_test(user_means(self.differences, self.both.user))
+            reason = NO_USER_CHANGED if p is None else ""
+            return Test(None if p is None else SIGN_FLIPS, p=p, note=join_notes(reason, about_means))
+        if between_two:
+            return Test(MCNEMAR, p=sign_test(self.up, self.down), note=about_means)
+        margins, symmetry = stuart_maxwell(self.counts), bowker(self.counts)
+        few = (
+            f"only {self.changed} cases changed, so chi-squared is only approximate"
+            if self.changed < _FEW
+            else ""
+        )
+        note = join_notes(few, about_means)
+        return Test(STUART_MAXWELL, margins.statistic, margins.df, margins.p, symmetry.p, note)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All differences between two sides. `differences` are those between the settings of their runs."""
+
+    project: Project
+    first: Source
+    second: Source
+    ratings: Ratings
+    parts: tuple[Part, ...]
+    prompt: PromptChange
+    differences: tuple[str, ...]
+    notes: tuple[str, ...]
+    selection: Selection
+    by_system: bool = False
+
+    def on(self, db: Database) -> Changes:
+        """The same, read through another connection."""
+        return replace(self, project=replace(self.project, db=db))
+
+    def listed(self, meeting: Meeting, ids: Sequence[int]) -> list[ChangedCase]:
+        """These cases with both verdicts on a question."""
+        sides = [
+            Answered(side.rater_id, question.protocol, question.aspect, side.run_id)
+            for side, question in zip((self.first, self.second), meeting[:2], strict=True)
+        ]
+        return changed_cases(self.project.db, sides[0], sides[1], ids)
+
+
+def compare(project: Project, choose: Options) -> Table:
+    """One of the tables of two sides. Raises UsageError for sides that are not two and a table that does not fit the other
+    options, NotFoundError for an unknown rater or run."""
+    by_system = choose.by == "system"
+    if choose.by and choose.table in ("cases", "prompt"):
+        raise UsageError(
+            f"the table “{choose.table}” is not made by groups", "The summary and the transitions are."
+        )
+    if choose.table == "prompt" and any((*choose.contexts, choose.served_from, choose.served_to)):
+        raise UsageError("the prompts do not depend on cases", "Leave out contexts and times.")
+    sides = sides_named(project, choose.first, choose.second)
+    changes = compare_sides(project, sides, choose.selection(), by_system=by_system)
+    if choose.table == "prompt":
+        return prompt_table(changes.prompt)
+    if choose.table == "summary":
+        return summary(changes, choose.truth)
+    return transitions(changes) if choose.table == "transitions" else cases_table(changes)
+
+
+def written(table: Table, fmt: str) -> str | None:
+    """The prompts as text are a diff that programs can read."""
+    if fmt != "text" or "diff" not in table.settings:
+        return None
+    return "\n".join(safe_text(line) for line in _lines(table))
+
+
+def ends(table: Table) -> tuple[int, str]:
+    """What is said beside a diff."""
+    return 0, table.notes[0] if "diff" in table.settings and table.notes else ""
+
+
+# ---- the two sides ---------------------------------------------------------------------------------------------------
+
+
+def sides_named(project: Project, first: str, second: str) -> Sides:
+    """Both sides by name; raises as `source`, and UsageError if they are the same."""
+    a, b = source(project, first), source(project, second)
+    if (a.rater, a.run_id) == (b.rater, b.run_id):
+        raise UsageError(f"{a.name} cannot be compared with itself", next_step="Name two raters or runs.")
+    return a, b
+
+
+def shared_questions(project: Project, sides: Sides, selection: Selection) -> list[Meeting]:
+    """The questions of the selection that both sides answered on one scale, `overall` first; reads no verdict."""
+    first, second = sides
+    questions, raters = project_questions(project.db, project.id), project_raters(project.db, project.id)
+    if first.rater == second.rater:
+        return [
+            Meeting(question, question, question.protocol, question.aspect)
+            for question in under_protocol(questions, raters, selection.protocol)
+            if first.answers(question)
+            and second.answers(question)
+            and selection.aspect in (None, question.aspect)
+        ]
+    both = [question for question in questions if first.answers(question) or second.answers(question)]
+    return meetings(both, raters, replace(selection, raters=(first.rater,)), second.rater)
+
+
+def compare_sides(
+    project: Project,
+    sides: Sides,
+    selection: Selection,
+    among: Sequence[Meeting] | None = None,
+    *,
+    by_system: bool = False,
+) -> Changes:
+    """Two sides on the questions that both answered, or on some of these; the prompts are those of the first question."""
+    first, second = sides
+    if among is None:
+        # also says what is wrong with the protocol and the aspect
+        meet(project, replace(selection, raters=(first.rater, second.rater)))
+        among = shared_questions(project, sides, selection)
+    ratings = verdicts_of(project, (q for meeting in among for q in meeting[:2]), selection)
+    parts = [part for meeting in among for part in _parts(project, ratings, meeting, sides, by_system)]
+    a, b = (
+        run_configurations(project.db, side.rater_id, protocol, side.run_id) if protocol else []
+        for side, protocol in zip(sides, _protocols(sides, among), strict=True)
+    )
+    prompt = prompt_change(project, (first.name, second.name), a, b)
+    several = sorted({meeting.protocol for meeting in among})
+    if len(several) > 1 and prompt.first and prompt.second:
+        where = f"of {among[0].protocol}; they met under {', '.join(several)}"
+        prompt = prompt._replace(note=join_notes(where, prompt.note))
+    notes: list[str] = []
+    if not among:
+        notes.append(
+            Note(f"no question that both {first.name} and {second.name} answered", "data", Step("judge", {}))
+        )
+    notes += dict.fromkeys(
+        f"{p.meeting.protocol}, {p.meeting.aspect}: {note}" for p in parts for note in p.pairs.left_out
+    )
+    notes += _orientations(part for part in parts if not part.system)
+    notes += rater_notes(ratings.raters[side.rater] for side in sides)
+    notes += scale_notes(project.db, project.id, ((meeting.protocol, meeting.aspect) for meeting in among))
+    return Changes(
+        project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
+    )  # fmt: skip
+
+
+def _protocols(sides: Sides, among: Sequence[Meeting]) -> tuple[str | None, str | None]:
+    """The protocol under which each side answered the first question; a side without runs has its own."""
+    if among:
+        return among[0].a.protocol, among[0].b.protocol
+    return sides[0].protocol, sides[1].protocol
+
+
+def _orientations(parts: Iterable[Part]) -> list[str]:
+    """What A and B mean, one note for each meaning."""
+    places: dict[str, list[str]] = {}
+    for part in parts:
+        if words := part.both.seen.words():
+            places.setdefault(words, []).append(f"{part.meeting.protocol}, {part.meeting.aspect}")
+    return (
+        list(places)
+        if len(places) == 1
+        else [f"{', '.join(where)}: {words}" for words, where in places.items()]
+    )
+
+
+def _parts(
+    project: Project, ratings: Ratings, meeting: Meeting, sides: Sides, by_system: bool
+) -> Iterator[Part]:
+    a, b = (side.verdicts(project, ratings, q) for side, q in zip(sides, meeting[:2], strict=True))
+    values = np.concatenate([side.value[~np.isnan(side.value)] for side in (a, b)])
+    of_metric = any(ratings.raters[question.rater].of_metrics for question in meeting[:2])
+    comparable = compares_lists(meeting.protocol) or not of_metric
+    levels, labelled = _levels(project, meeting, values) if comparable else ((), False)
+    unordered = (meeting.protocol, meeting.aspect) in categories(project.db, project.id)
+    bounds = value_bounds(project.db, project.id, meeting.a, values) if comparable else None
+    for system, within in system_parts(ratings.cases, a, b) if by_system else [("", None)]:
+        met = pairs(ratings.cases, (Side(a), Side(b)), within)
+        note = "" if comparable else OF_METRICS
+        yield Part(meeting, system, met, levels, labelled, not unordered, bounds, note)
+
+
+def _levels(project: Project, meeting: Meeting, values: FloatArray) -> tuple[tuple[Level, ...], bool]:
+    """The lines of the grid, highest first, and whether all values are labels: the label set and any other values given, or
+    bands of equal width where there are too many values."""
+    if compares_lists(meeting.protocol):
+        values = np.concatenate([values, -values])
+    names = label_names(project.db, project.id, meeting.protocol, meeting.aspect, values)
+    given = np.unique(values)
+    labelled = names is not None and not np.setdiff1d(given, list(names)).size
+    every = np.unique(np.concatenate([given, np.array(list(names or ()), dtype=np.float64)]))
+    if every.size <= MOST_LABELS:
+        levels = [Level((names or {}).get(float(v), f"{v:.3g}"), float(v), float(v)) for v in every]
+        return tuple(reversed(levels)), labelled
+    facts = protocol_facts(meeting.protocol)
+    inside = not facts.labels and every[0] >= facts.low and every[-1] <= facts.high
+    low, high = facts.ends if inside else (float(every[0]), float(every[-1]))
+    edges = np.linspace(low, high, _BANDS + 1)
+    tops = [*np.nextafter(edges[1:-1], -np.inf).tolist(), high]
+    bands = [
+        Level(f"{start:.3g}-{stop:.3g}", float(start), float(top))
+        for start, stop, top in zip(edges[:-1], edges[1:], tops, strict=True)
+    ]
+    return tuple(reversed(bands)), False
+
+
+def usual_sides(project: Project) -> tuple[str, str] | None:
+    """The raters of the two newest runs that share a question, the later one second; else the first two raters that share
+    one; None if there are none."""
+    raters = project_raters(project.db, project.id)
+    answered: dict[str, set[tuple[str, str]]] = {}
+    for question in project_questions(project.db, project.id):
+        answered.setdefault(question.rater, set()).add((question_of(question.protocol), question.aspect))
+    by_run = [name for name in reversed(newest_judges(project.db, project.id)) if name in answered]
+    others = sorted(answered.keys() - set(by_run), key=lambda name: rank_of(raters[name]))
+    for later, earlier in combinations(by_run, 2):
+        if answered[later] & answered[earlier]:
+            return earlier, later
+    return next(
+        (two for two in combinations([*by_run, *others], 2) if answered[two[0]] & answered[two[1]]), None
+    )
+
+
+def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:
+    """(name to type, text shown) of every possible side: raters, judges first, then runs, newest first."""
+    raters = project_raters(project.db, project.id)
+    names = {question.rater for question in project_questions(project.db, project.id)}
+    runs = [
+        (f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}")
+        for run in list_runs(project.db, project.id)
+        if run["rater"] in names and run["protocol"] in offered()
+    ]
+    return (*((name, name) for name in sorted(names, key=lambda name: rank_of(raters[name]))), *runs)
+
+
+# ---- towards people --------------------------------------------------------------------------------------------------
+
+
+class Towards(NamedTuple):
+    """How many of `n` cases that a third rater answered moved towards it and away, and the agreement of both sides."""
+
+    truth: str
+    n: int
+    towards: int
+    away: int
+    stat: str
+    before: float | None
+    after: float | None
+    change: float | None
+    ci_low: float | None
+    ci_high: float | None
+
+
+def towards(changes: Changes, part: Part, truth: str | None = None) -> Towards | None:
+    """Whether the changes went towards a rater: the one named, else, of two judges, the people or consensus with the most
+    labels on these cases; None where there are fewer than FEWEST_CASES."""
+    project, met = changes.project, part.both
+    raters = changes.ratings.raters
+    if truth is not None:
+        source(project, truth)
+    same = question_of(part.meeting.protocol), part.meeting.aspect
+    beside = [
+        question
+        for question in project_questions(project.db, project.id)
+        if question.rater not in (changes.first.rater, changes.second.rater)
+        and (question.rater == truth if truth else raters[question.rater].kind in REFERENCES)
+        and (question_of(question.protocol), question.aspect) == same
+    ]
+    of_judges = all(raters[side.rater].kind in RUN_RATERS for side in (changes.first, changes.second))
+    if not part.labelled or not beside or not (truth or of_judges):
+        return None
+    known = verdicts_of(project, beside, changes.selection).verdicts
+    given = {question: np.full(met.cases.ids.size, np.nan) for question in beside}
+    for question, values in given.items():
+        values[known[question].row] = known[question].value
+    counts = {question: int((~np.isnan(values[met.row])).sum()) for question, values in given.items()}
+    chosen = max(beside, key=lambda question: (counts[question], rank_of(raters[question.rater])))
+    if counts[chosen] < FEWEST_CASES:
+        return None
+    at = given[chosen][met.row] * met.seen.turn
+    kept = ~np.isnan(at)
+    x, y, t, user = met.x[kept], met.y[kept], at[kept], met.user[kept]
+    before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
+    stat = usual_statistic(True, ordered=part.ordered)
+    found = agreement_change(
+        RatedCases(y, t, user), RatedCases(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
+        stat, mirrored=met.seen.mirrored,
+    )  # fmt: skip
+    return Towards(
+        chosen.rater, int(kept.sum()), int((after < before).sum()), int((after > before).sum()), stat, found.earlier,
+        found.later, found.change.value, found.change.ci_low, found.change.ci_high,
+    )  # fmt: skip
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+_WHO = (
+    Column("rater_a", "From"), Column("rater_b", "To"), Column("protocol", "Protocol"), Column("aspect", "Aspect"),
+)  # fmt: skip
+_SYSTEM = Column("system", "System")
+_SUMMARY = (
+    Column("n", "n", "int"), Column("changed", "Changed", "int"), Column("share", "Share", "share"),
+    Column("up", "Up", "int"), Column("down", "Down", "int"),
+    Column("users_up", "Users up", "int", minor=True),
+    Column("users_down", "Users down", "int", minor=True), Column("up_is", "Up is"),
+    Column("down_is", "Down is"), Column("test", "Test"),
+    Column("statistic", "Statistic", "float", minor=True), Column("df", "df", "int", minor=True),
+    Column("p", "P", "float", decimals=4), Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
+    Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
+    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4),
+    Column("mean_a", "Mean from", "float", minor=True), Column("mean_b", "Mean to", "float", minor=True),
+    Column("difference", "Difference", "float"), *interval_columns(), Column("only_a", "Only from", "int"),
+    Column("only_b", "Only to", "int"), Column("failed", "Failed", "int"), Column("note", "Note"),
+)  # fmt: skip
+_TRANSITIONS = (
+    Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"),
+    Column("count", "Count", "int"), Column("share", "Share", "share"), Column("n", "n", "int"),
+    Column("value_from", "Value said", "float", minor=True),
+    Column("value_to", "Value now", "float", minor=True),
+)  # fmt: skip
+_CASES = (
+    Column("case_id", "Case"), Column("user", "User"), Column("context", "Context"),
+    Column("served_at", "Served", "time"), Column("item", "Item", minor=True), Column("systems", "Systems"),
+    Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"),
+    Column("value_from", "Value said", "float", minor=True),
+    Column("value_to", "Value now", "float", minor=True), Column("verdict_a", "Verdict", minor=True),
+    Column("verdict_b", "Verdict now", minor=True),
+)  # fmt: skip
+_SEEN_FIRST = (
+    "protocol",
+    "aspect",
+    "system",
+    "n",
+    "changed",
+    "up",
+    "down",
+    "p_holm",
+    "difference",
+    "ci_low",
+    "ci_high",
+)
+
+
+def direction_words(protocol: str) -> tuple[str, str]:
+    """The meaning of a rise and a fall of the value: `milder` and `harsher`, `towards A` and `towards B`."""
+    return ("towards A", "towards B") if compares_lists(protocol) else protocol_facts(protocol).directions
+
+
+def summary(changes: Changes, truth: str | None = None) -> Table:
+    """One row per question (and system): how many changed and in which direction, a test, and the means; p values are
+    Holm-adjusted over the rows. `facts["towards"]`: whether the first question's changes went towards people."""
+    rows = [_summary_row(changes, part) for part in changes.parts]
+    for name in ("p", "p_symmetry"):
+        adjusted = holm([p if isinstance(p := row[name], float) else None for row in rows])
+        rows = [row | {f"{name}_holm": p} for row, p in zip(rows, adjusted, strict=True)]
+    notes = list(changes.notes)
+    if changes.differences:
+        notes.insert(0, f"the runs differ in {'; '.join(changes.differences)}")
+    notes += [
+        definition(_TESTS),
+        definition("difference: mean of the second minus the first; interval over users"),
+    ]
+    table = _table("Changes", _SUMMARY, rows, changes, notes)
+    whole = next((part for part in changes.parts if not part.system), None)
+    moved = towards(changes, whole, truth) if whole is not None and whole.changed else None
+    shown = [name for name in _SEEN_FIRST if name != "system" or changes.by_system]
+    facts = {} if moved is None else {"towards": moved._asdict()}
+    return replace(
+        table, facts=facts, answer=_answer(changes, rows, moved), brief=with_columns([table], shown)[0]
+    )
+
+
+def _answer(changes: Changes, rows: Sequence[Row], moved: Towards | None) -> str:
+    row = next((row for row in rows if row["n"] and row["changed"] is not None), None)
+    if row is None:
+        return ""
+    first, second = changes.first.name, changes.second.name
+    about = f" ({row['protocol']} {row['aspect']})" if len(rows) > 1 else ""
+    if not row["changed"]:
+        return f"{second} says the same as {first} on all {quantity(_int(row['n']), 'case')}{about}."
+    if moved is not None:
+        figures = ""
+        if moved.before is not None and moved.after is not None:
+            figures = f" ({STATISTICS[moved.stat].in_text} {moved.before:.2f} to {moved.after:.2f}"
+            if moved.change is not None and moved.ci_low is not None:
+                figures += f", change {moved.change:+.2f} [{moved.ci_low:.2f}, {moved.ci_high:.2f}]"
+            figures += ")"
+        return (
+            f"{second} moved {moved.towards} of {quantity(moved.n, 'case')} towards {moved.truth}{figures} and"
+            f" {moved.away} away{about}."
+        )
+    p = row["p_holm"]
+    chance = "" if not isinstance(p, float) else " (p < .001)" if p < 0.001 else f" (p {p:.3f})"
+    ways = (
+        "" if row["up"] is None else f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}{chance}"
+    )
+    where = f" of {row['system']}" if row.get("system") else ""
+    return f"{second} differs from {first} on {row['changed']} of {quantity(_int(row['n']), 'case')}{where}{ways}{about}."
+
+
+def _int(cell: object) -> int:
+    return cell if isinstance(cell, int) else 0
+
+
+def _summary_row(changes: Changes, part: Part) -> Row:
+    up, down = direction_words(part.meeting.protocol)
+    both, comparable, test = part.both, not part.note, part.test
+    only_a, only_b, failed = part.outside
+    row = _who(changes, part.meeting, part.system) | {
+        "n": both.n,
+        "changed": part.changed if comparable else None,
+        "share": part.changed / both.n if comparable and both.n else None,
+        **test._asdict(),
+        "only_a": only_a,
+        "only_b": only_b,
+        "failed": failed,
+    }
+    row["test"] = row.pop("name")
+    directed = (
+        "up",
+        "down",
+        "users_up",
+        "users_down",
+        "up_is",
+        "down_is",
+        "mean_a",
+        "mean_b",
+        "difference",
+        "ci_low",
+        "ci_high",
+    )
+    if not part.directed:
+        return row | dict.fromkeys(directed)
+    users = users_for_each(both.y, both.x, both.user)
+    means = [float(side.mean()) if both.n else None for side in (both.x, both.y)]
+    ends = part.change
+    cells = (part.up, part.down, *users, up, down, *means, ends.value, ends.ci_low, ends.ci_high)
+    return row | dict(zip(directed, cells, strict=True))
+
+
+def transitions(changes: Changes) -> Table:
+    """One row per cell of the grid, including empty ones. The values are those of labels; of a band, its lower end. Pairs of
+    several systems without a common one count from either side, so twice; `n` counts them once."""
+    rows = []
+    for part in changes.parts:
+        up, down = direction_words(part.meeting.protocol)
+        total = int(part.counts.sum())
+        for (at_a, a), (at_b, b) in ((x, y) for x in enumerate(part.levels) for y in enumerate(part.levels)):
+            count = int(part.counts[at_a, at_b])
+            rows.append(_who(changes, part.meeting, part.system) | {
+                "from": a.name,
+                "to": b.name,
+                "direction": "" if at_a == at_b or not part.ordered else up if at_b < at_a else down,
+                "count": count,
+                "share": count / total if total else None,
+                "n": part.both.n,
+                "value_from": a.low,
+                "value_to": b.low,
+            })  # fmt: skip
+    notes = [f"{p.meeting.protocol}, {p.meeting.aspect}: {p.note}" for p in changes.parts if p.note]
+    table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
+    moved = [row for row in rows if row["from"] != row["to"] and row["count"]]
+    answer = ""
+    if moved:
+        most = max(moved, key=lambda row: _int(row["count"]))
+        ways = f"from {most['from']} to {most['to']}: {most['count']} of {quantity(_int(most['n']), 'case')}"
+        answer = f"Most changes of {changes.second.name} are {ways}."
+    who = ("protocol", "aspect", "system") if changes.by_system else ("protocol", "aspect")
+    shown = (*who, "from", "to", "direction", "count", "share")
+    met = replace(table, rows=tuple(row for row in rows if row["count"]))
+    return replace(table, answer=answer, brief=with_columns([met], shown)[0])
+
+
+def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = None) -> Table:
+    """One row per changed case, by question and case; with a cell, the cases in it. `limit` is per question."""
+    rows: list[Row] = []
+    for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
+        parts = [part for part in alike if part.levels]
+        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})[:limit]
+        who = _who(changes, meeting)
+        rows += [
+            who | _case(meeting.protocol, case, parts[0].ordered) for case in changes.listed(meeting, ids)
+        ]
+    table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
+    answer = f"{changes.second.name} differs from {changes.first.name} on {quantity(len(rows), 'case')}."
+    brief = with_columns([table], ("case_id", "user", "systems", "from", "to", "direction"))[0]
+    return replace(table, answer="" if cell else answer, brief=brief)
+
+
+def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
+    before, now = case.labels
+    up, down = (
+        (f"towards {case.system_a}", f"towards {case.system_b}")
+        if compares_lists(protocol)
+        else direction_words(protocol)
+    )
+    changed = ordered and case.value_a != case.value_b
+    return {
+        "case_id": str(case.case_id),
+        "user": case.user_id,
+        "context": case.occasion.context,
+        "served_at": case.occasion.served_at,
+        "item": case.item_id,
+        "systems": case.systems,
+        "from": before,
+        "to": now,
+        "direction": "" if not changed else up if case.value_b > case.value_a else down,
+        "value_from": case.value_a,
+        "value_to": case.value_b,
+        "verdict_a": None if case.verdict_a is None else str(case.verdict_a),
+        "verdict_b": None if case.verdict_b is None else str(case.verdict_b),
+    }
+
+
+def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
+    row: Row = {
+        "rater_a": changes.first.name, "rater_b": changes.second.name, "protocol": meeting.protocol,
+        "aspect": meeting.aspect,
+    }  # fmt: skip
+    return row | {"system": system} if system else row
+
+
+def _table(
+    title: str, columns: tuple[Column, ...], rows: Sequence[Row], changes: Changes, notes: Sequence[str]
+) -> Table:
+    settings = {
+        "rater_a": changes.first.name, "rater_b": changes.second.name,
+        "prompt_a": changes.prompt.first, "prompt_b": changes.prompt.second,
+        "protocol": changes.selection.protocol, "aspect": changes.selection.aspect,
+    }  # fmt: skip
+    system = (_SYSTEM,) if changes.by_system else ()
+    name = f"{title}: {changes.first.name} to {changes.second.name}"
+    return Table(name, (*_WHO, *system, *columns), tuple(rows), tuple(notes), settings)
+
+
+# ---- prompts and settings --------------------------------------------------------------------------------------------
+
+
+def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "", context: int = 3) -> tuple[str, ...]:
+    """A unified diff of two texts; empty if they have the same lines, else its headers first. Lines are not escaped."""
+    lines = difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, n=context, lineterm="")
+    return tuple(lines)
+
+
+def prompt_change(
+    project: Project, names: tuple[str, str], first: list[RunConfiguration], second: list[RunConfiguration]
+) -> PromptChange:
+    """The prompts of the newest run of each side; with several prompts a note says so."""
+    prompts = tuple(runs[-1].prompt if runs else None for runs in (first, second))
+    a, b = prompts
+    if a is None or b is None:
+        without = [name for name, prompt in zip(names, prompts, strict=True) if prompt is None]
+        return PromptChange(a, b, (), f"{' and '.join(without)} has no run and therefore no prompt")
+    several = [
+        f"{name} was also asked with {', '.join(sorted({run.prompt for run in runs} - {prompt}))}"
+        for name, runs, prompt in zip(names, (first, second), (a, b), strict=True)
+        if len({run.prompt for run in runs}) > 1
+    ]
+    if a == b:
+        return PromptChange(a, b, (), "; ".join([f"both were asked with {a}", *several]))
+    lines = prompt_diff(prompt_text(project.db, a), prompt_text(project.db, b), a, b)
+    same = [] if lines else [f"{a} and {b} have the same text"]
+    return PromptChange(a, b, lines, "; ".join([*same, *several]))
+
+
+def prompt_table(change: PromptChange) -> Table:
+    """The diff as rows: the sign (`+`, `-`, `@`, a blank) and the line; the two headers are in the settings."""
+    rows: tuple[Row, ...] = tuple({"sign": line[:1], "line": line[1:]} for line in change.lines[2:])
+    columns = (Column("sign", "±"), Column("line", "Line"))
+    settings = {"prompt_a": change.first, "prompt_b": change.second, "diff": list(change.lines[:2])}
+    return Table("Prompt", columns, rows, (change.note,) if change.note else (), settings)
+
+
+def _lines(table: Table) -> list[str]:
+    headers = table.settings["diff"]
+    assert isinstance(headers, list)
+    return [*headers, *(f"{row['sign']}{row['line']}" for row in table.rows)]
+
+
+def _differences(first: list[RunConfiguration], second: list[RunConfiguration]) -> list[str]:
+    """`history: 20 -> 50`, one for each setting that differs between the newest runs of the two sides; the judge first."""
+    if not first or not second:
+        return []
+    before, after = (
+        {"prompt": run.prompt} | dict(_flat(run.judge, "judge ")) | dict(_flat(run.settings))
+        for run in (first[-1], second[-1])
+    )
+    names = sorted(
+        before.keys() | after.keys(), key=lambda name: (name != "judge spec", name != "prompt", name)
+    )
+    return [
+        f"{name}: {_shown(before.get(name))} -> {_shown(after.get(name))}"
+        for name in names
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name} ")
+        else:
+            yield before + name, value
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return one_line(text, _LONGEST) or "none"

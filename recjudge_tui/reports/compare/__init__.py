@@ -1,1 +1,0 @@
-"""Two raters compared case by case."""

@@ -1,0 +1,335 @@
+"""Estimates people's verdicts on every system, from their few labels and a judge's many verdicts (PPI++)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.scales import combined_notes, label_names
+from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, definition
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
+from recjudge_tui.shapes import Meeting, Met, Pairs
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import ALPHA
+from recjudge_tui.stats.estimate import Estimate
+from recjudge_tui.stats.hypotheses import holm
+from recjudge_tui.stats.intervals import Bounds
+from recjudge_tui.stats.planning import (
+    SHARE,
+    PredictionPoweredMean,
+    prediction_powered_mean,
+)
+
+MEASURES = ("win_rate", "share", "mean")
+_OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
+_BRIEF = (
+    "label",
+    "source",
+    "system",
+    "opponent",
+    "aspect",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n_labelled",
+    "n_judged",
+    "saved",
+)
+_ABOUT = (
+    definition(
+        "both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels"
+    ),
+    definition("λ: the weight of the judge's verdicts in both, 0 where they are not related to the labels"),
+    definition(
+        "it is valid if the labelled cases are a random sample of the judged ones, however poor the judge is"
+    ),
+)
+
+
+def _columns(measure: str) -> tuple[Column, ...]:
+    kind: Kind = "float" if measure == "mean" else "share"
+    return (
+        # columns that may differ between rows come first; on a narrow screen the system is the heading of its rows
+        Column("label", "Share of"),
+        Column("source", "From"),
+        Column("system", "System"),
+        Column("opponent", "Against"),
+        Column("aspect", "Aspect"),
+        Column("measure", "Measure"),
+        Column("value", "Estimate", kind),
+        *interval_columns("ci" if measure == "mean" else "share"),
+        Column("n_labelled", "Labelled", "int"),
+        Column("n_judged", "Judged", "int"),
+        Column("n_effective", "Worth", "float", minor=True, decimals=1),
+        Column("saved", "Saved", "int"),
+        Column("power", "λ", "float", minor=True, decimals=2),
+        Column("note", "Note"),
+    )
+
+
+class _Balance(NamedTuple):
+    """p of the judge's mean being the same on labelled cases and on others, None if it is not tested, and its rows."""
+
+    where: str
+    p: float | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The cases of one system (against one other, or all): both raters' values as seen from it; `hidden` are all labels,
+    `human` those that may be used."""
+
+    system: str
+    opponent: str | None
+    human: FloatArray
+    hidden: FloatArray
+    judge: FloatArray
+    user: IntArray
+
+
+def estimate(project: Project, choose: Options) -> Table:
+    """Rows `people` (labels alone), `judge` (its verdicts alone) and `both` (PPI++) for every system and measure.
+
+    Pairs of lists: one set of rows per pair of systems, seen from the first (from `system`, if one is named), and with
+    more than two systems one for each against all. With `labelled_users` a fourth row, `all labels`, has the estimate
+    from all labels. `n_effective` is the number of labels that the estimate from both is worth, `saved` its excess
+    over the labels used. Raises UsageError for raters without a common question and for a measure or system that does not
+    fit, NotFoundError for an unknown rater.
+    """
+    met = judge_and_truth(project, choose.selection(), choose.truth)
+    meetings = list(met.meetings)
+    without = [m.aspect for m in meetings if (m.protocol, m.aspect) in met.nominal]
+    labels = label_sets(met)[meetings[0]]
+    measure = _measure(choose.protocol, choose.measure, labels, unordered=len(without) == len(meetings))
+    notes = [Note(text) for text in combined_notes([met.ratings.raters[choose.truth]])]
+    if measure == "mean" and without:
+        notes.append(Note(f"{', '.join(without)}: categories without an order have no mean, only shares"))
+        meetings = [m for m in meetings if m.aspect not in without]
+    rows: list[Row] = []
+    looked_at: list[_Balance] = []
+    for meeting in meetings:
+        rows += _question_rows(met, meeting, measure, choose, notes, looked_at)
+    if not rows:
+        raise UsageError(f"no system “{choose.system}” was judged by {choose.rater} or {choose.truth} here")
+    notes = [*_balance_notes(looked_at), *dict.fromkeys(notes), *_ABOUT]
+    if choose.labelled_users is not None:
+        drawn = f"labels of {choose.labelled_users} users drawn with seed {choose.seed}; the rest are hidden"
+        notes.insert(0, Note(drawn))
+    title = f"Human estimates: {choose.protocol}, {choose.truth} with {choose.rater}"
+    table = Table(
+        title,
+        _columns(measure),
+        tuple(rows),
+        tuple(notes),
+        {"measure": measure},
+        {},
+        _answer(rows, measure, choose),
+    )
+    several = {name for name in ("label", "opponent", "aspect") if len({row[name] for row in rows}) > 1}
+    kept = tuple(
+        c for c in table.columns if c.name in _BRIEF and (c.name in several or c.name not in _DROPPED)
+    )
+    brief = tuple({c.name: row[c.name] for c in kept} for row in rows)
+    return replace(table, brief=Table(title, kept, brief))
+
+
+# left out of what people read first where all rows have the same
+_DROPPED = ("label", "opponent", "aspect")
+
+
+def _measure(protocol: str, asked: str | None, labels: list[float] | None, *, unordered: bool) -> str:
+    """The measure asked for, or the usual one. `unordered`: all aspects are categories."""
+    fitting, usual = ("share", "mean") if labels else ("mean",), "share"
+    if compares_lists(protocol):
+        fitting, usual = ("win_rate", "share"), "win_rate"
+    elif unordered:
+        fitting = ("share",)
+    elif protocol_facts(protocol).scores or not labels:
+        usual = "mean"
+    if asked and asked not in fitting:
+        raise UsageError(
+            f"measure “{asked}” does not fit {protocol} here", next_step=f"Use {' or '.join(fitting)}."
+        )
+    return asked or usual
+
+
+def _question_rows(
+    met: Met, meeting: Meeting, measure: str, choose: Options, notes: list[Note], looked_at: list[_Balance]
+) -> Iterator[Row]:
+    """The rows of one question; what is to be said of them is added to `notes` and `looked_at`."""
+    sides = met.pairs(meeting)
+    judge, human = sides.stored
+    alike = by_labels(meeting, met)
+    values = np.concatenate([human, judge] if alike else [human])
+    names = label_names(met.project.db, met.project.id, meeting.protocol, meeting.aspect, values)
+    notes += [Note(f"{meeting.aspect}: {text}") for text in sides.left_out]
+    for part in _parts(sides, human, judge, choose):
+        where = " vs ".join(filter(None, (part.system, part.opponent)))
+        for label, powered, known in _estimates(part, names, measure, met, meeting, alike):
+            for row in _rows(part, powered, known):
+                yield {"aspect": meeting.aspect, "label": label, "measure": measure} | row
+            looked_at.append(
+                _Balance(", ".join(filter(None, (where, meeting.aspect, label))), powered.balance_p)
+            )
+        if lost := int((~np.isnan(part.human) & np.isnan(part.judge)).sum()):
+            text = f"{quantity(lost, 'label')} of cases without a verdict of {choose.rater} left out"
+            notes.append(Note(f"{where}, {meeting.aspect}: {text}"))
+
+
+def _parts(sides: Pairs, human: FloatArray, judge: FloatArray, choose: Options) -> Iterator[_Part]:
+    """The cases by system, or pair of systems."""
+    judged = ~(np.isnan(human) & np.isnan(judge))
+    shown = _shown(sides.user, ~np.isnan(human) & ~np.isnan(judge), choose)
+    first, second = (column[sides.row] for column in (sides.cases.system_a, sides.cases.system_b))
+    names, of_pairs = sides.cases.systems, compares_lists(choose.protocol)
+    met = sorted({*first[judged].tolist(), *(second[judged].tolist() if of_pairs else ())})
+    for code in met:
+        if choose.system not in (None, names[code]):
+            continue
+        here = judged & ((first == code) | (of_pairs & (second == code)))
+        turn = np.where(first == code, 1.0, -1.0) if of_pairs else np.ones(judge.size)
+        opponents: list[int | None] = [None] if not of_pairs or len(met) > 2 else []
+        if of_pairs:
+            opponents += [other for other in met if other != code and (choose.system or code < other)]
+        for other in opponents:
+            kept = here if other is None else here & ((first == other) | (second == other))
+            if not kept.any():
+                continue
+            labels, said = (human * turn)[kept], (judge * turn)[kept]
+            used = np.where(shown[kept], labels, np.nan)
+            yield _Part(
+                names[code], None if other is None else names[other], used, labels, said, sides.user[kept]
+            )
+
+
+def _shown(user: IntArray, labelled: BoolArray, choose: Options) -> BoolArray:
+    """The cases whose labels may be used."""
+    if choose.labelled_users is None:
+        return np.ones(user.size, dtype=np.bool_)
+    users = np.unique(user[labelled])
+    if choose.labelled_users > users.size:
+        raise UsageError(f"labels of {choose.labelled_users:,} users are asked for, there are {users.size:,}")
+    drawn = np.random.default_rng(choose.seed).choice(users, choose.labelled_users, replace=False)
+    shown: BoolArray = np.isin(user, drawn)
+    return shown
+
+
+def _estimates(
+    part: _Part, names: dict[float, str] | None, measure: str, met: Met, meeting: Meeting, alike: bool
+) -> Iterator[tuple[str | None, PredictionPoweredMean, Estimate | None]]:
+    """(label, figures, the figure from all labels if some are hidden)."""
+    if measure == "share":
+        outcomes = _OUTCOMES if compares_lists(meeting.protocol) else names or {}
+        for value, name in outcomes.items():
+            yield name, *_powered(part, partial(_hit, label=value), SHARE, True)
+    elif measure == "win_rate":
+        yield None, *_powered(part, _won, SHARE, True)
+    else:
+        facts = protocol_facts(meeting.protocol)
+        scale: Bounds | None = (min(names), max(names)) if names else None if facts.labels else facts.ends
+        same = alike and not met.ratings.raters[meeting.a.rater].of_metrics
+        known = np.concatenate([part.hidden, part.judge] if same else [part.hidden])
+        known = known[~np.isnan(known)]
+        # a score outside the scale has none
+        if scale and known.size and (known.min() < scale[0] or known.max() > scale[1]):
+            scale = None
+        yield None, *_powered(part, lambda values: values, scale, same)
+
+
+def _won(values: FloatArray) -> FloatArray:
+    """1 for a win, one half for a tie, 0 for a loss."""
+    won: FloatArray = (np.sign(values) + 1) / 2
+    return won
+
+
+def _hit(values: FloatArray, label: float) -> FloatArray:
+    """1 if a value is the label, 0 if it is another, NaN without a value."""
+    hit: FloatArray = np.where(np.isnan(values), np.nan, values == label)
+    return hit
+
+
+def _powered(
+    part: _Part, measured: Callable[[FloatArray], FloatArray], scale: Bounds | None, clip: bool
+) -> tuple[PredictionPoweredMean, Estimate | None]:
+    judge = measured(part.judge)
+    powered = prediction_powered_mean(measured(part.human), judge, part.user, scale=scale, clip=clip)
+    if np.array_equal(part.human, part.hidden, equal_nan=True):
+        return powered, None
+    whole = prediction_powered_mean(measured(part.hidden), judge, part.user, scale=scale, clip=clip)
+    return powered, whole.human
+
+
+def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -> Iterator[Row]:
+    sources = {"people": powered.human, "judge": powered.judge, "both": powered.powered}
+    if known is not None:
+        sources["all labels"] = known
+    labelled = {
+        "people": powered.n_labelled,
+        "both": powered.n_labelled,
+        "all labels": known.n if known else None,
+    }
+    for source, found in sources.items():
+        both = source == "both"
+        yield {
+            "system": part.system,
+            "opponent": part.opponent,
+            "source": source,
+            "value": found.value,
+            **interval_cells(found),
+            "n_labelled": labelled.get(source),
+            "n_judged": powered.n_judged if source in ("judge", "both") else None,
+            "n_effective": powered.n_effective if both else None,
+            "saved": powered.saved if both else None,
+            "power": powered.power if both else None,
+            "note": found.note,
+        }
+
+
+def _balance_notes(balances: Sequence[_Balance]) -> Iterator[Note]:
+    """The parts whose labelled cases the judge rates differently from the others, after Holm's correction."""
+    adjusted = holm([balance.p for balance in balances])
+    tested = sum(p is not None for p in adjusted)
+    for balance, p in zip(balances, adjusted, strict=True):
+        if p is not None and p < ALPHA:
+            after = f" after Holm's correction for {tested:,} tests" if tested > 1 else ""
+            yield Note(
+                f"{balance.where}: the judge rates the labelled cases differently from the others (p = {p:.2g}{after}):"
+                " unless they were drawn at random, the estimate from both is not valid", "warning",
+            )  # fmt: skip
+
+
+def _answer(rows: Sequence[Row], measure: str, choose: Options) -> str:
+    """The first estimate from both, else from the labels alone, and what the judge saved."""
+    found = next((r for r in rows if r["source"] == "both" and isinstance(r["value"], float)), None)
+    found = found or next(
+        (r for r in rows if r["source"] == "people" and isinstance(r["value"], float)), None
+    )
+    if found is None:
+        return ""
+    value, low, high = (
+        row if isinstance(row, float) else None for row in (found["value"], found["ci_low"], found["ci_high"])
+    )
+    assert value is not None
+    scale, unit, decimals = (1.0, "", 2) if measure == "mean" else (100.0, " %", 1)
+    ends = (
+        f" [{scale * low:.{decimals}f}, {scale * high:.{decimals}f}]"
+        if low is not None and high is not None
+        else ""
+    )
+    what = {"win_rate": "win rate", "mean": "mean"}.get(measure, f"share of {found['label']}")
+    against = f" against {found['opponent']}" if found["opponent"] else ""
+    said = f"By {choose.truth}, {found['system']}'s {what}{against} ({found['aspect']}) is {scale * value:.{decimals}f}{unit}{ends}"
+    labels = quantity(int(str(found["n_labelled"])), "label")
+    if found["source"] == "people":
+        return f"{said} from {labels} alone."
+    return f"{said} from {labels} and {choose.rater}, which saves {quantity(int(str(found['saved'] or 0)), 'label')}."

@@ -1,0 +1,365 @@
+"""Writes the content of a project to files: verdicts, calls, flags, cases, labels, images, lists, qrels; lists and qrels also
+as the files of retrieval tools.
+
+A TREC run has `query Q0 document rank score name`, qrels `query 0 document relevance`; trec_eval orders a run by score
+alone. ranx reads `{query: {document: score}}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TextIO
+
+import numpy as np
+
+from recjudge_tui.domain.occasions import EVERY_OCCASION, Occasion, OccasionFilter
+from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.scales import combined_notes
+from recjudge_tui.reports.common.stream import (
+    EXPORT_FORMATS,
+    PARQUET,
+    ExportCounts,
+    ExportFormat,
+    format_of,
+    text_file,
+    write_rows,
+)
+from recjudge_tui.reports.common.table import Column, Screen, Table, render, save_text
+from recjudge_tui.reports.common.writers.json_text import harmless
+from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
+from recjudge_tui.stats.retrieval import truth_key, truths_of
+from recjudge_tui.store.data.catalogue import check_judgeable, current_slates
+from recjudge_tui.store.data.catalogue import systems as systems_with_lists
+from recjudge_tui.store.data.heldout import held_out
+from recjudge_tui.store.occasions import Countable, check_contexts, untimed_count, untimed_note
+from recjudge_tui.store.projects import exports as stored
+from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS, label_rows
+from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
+from recjudge_tui.store.verdicts.ratings import project_raters
+
+RankingFormat = Literal["trec", "ranx"]
+LISTS = "lists"
+# what can be written as files of retrieval tools
+RANKINGS = (LISTS, "qrels")
+# what belongs to no occasion
+WITHOUT_OCCASION = ("images",)
+_TABLES = {
+    "calls": (stored.CALL_COLUMNS, stored.call_rows),
+    "flags": (stored.FLAG_COLUMNS, stored.flag_rows),
+    "cases": (stored.CASE_COLUMNS, stored.case_rows),
+    "labels": (LABEL_COLUMNS, label_rows),
+    "qrels": (stored.QREL_COLUMNS, stored.qrel_rows),
+}
+# endings of tables for people, which are built in memory
+_FOR_PEOPLE = {".md": "md", ".tex": "latex", ".html": "html", ".txt": "plain"}
+SAVED_AS = (".csv", ".jsonl", ".json", *_FOR_PEOPLE, ".parquet")
+MOST_ROWS = 10_000
+# columns that a page of a paper keeps if there is no room for all
+_ALWAYS = ("case_id", "user_id", "system_a", "system_b", "rater", "aspect", "label", "reasoning")
+
+
+def export(
+    project: Project,
+    what: str,
+    fmt: ExportFormat | RankingFormat,
+    target: Path | TextIO,
+    filter_text: str = "",
+    systems: Sequence[str] = (),
+    occasions: OccasionFilter = EVERY_OCCASION,
+) -> ExportCounts:
+    """Write one kind of data. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions` for
+    everything but images.
+
+    `replay:FILE` reads calls as JSON lines, and `import` reads labels, images (as items), lists and qrels. Raises
+    UsageError for options that cannot be combined, NotFoundError for an unknown context, RecjudgeError when the file
+    cannot be written.
+    """
+    db, key = project.db, project.id
+    if filter_text and what != "verdicts":
+        raise UsageError("--filter can only be used with “export verdicts”")
+    if systems and what != LISTS:
+        raise UsageError("--systems can only be used with “export lists”")
+    check_contexts(db, key, occasions)
+    if what in WITHOUT_OCCASION and occasions != EVERY_OCCASION:
+        raise UsageError(f"--context, --from and --to do not go with “export {what}”")
+    if fmt == "trec" or fmt == "ranx":
+        return _rankings(project, what, fmt, target, systems, occasions)
+    if what == "verdicts":
+        return write_verdicts(project, filter_text, fmt, target, occasions)
+    if what == LISTS:
+        rows = stored.list_rows(db, key, _chosen(project, systems), occasions)
+        return write_rows(stored.LIST_COLUMNS, rows, fmt, target)
+    if what == "images":
+        return write_rows(stored.IMAGE_COLUMNS, stored.image_rows(db, key), fmt, target)
+    columns, rows_of = _TABLES[what]
+    return write_rows(columns, rows_of(db, key, occasions), fmt, target)
+
+
+def left_out(
+    project: Project, what: str, fmt: ExportFormat | RankingFormat, occasions: OccasionFilter
+) -> str:
+    """A sentence on the cases that an export leaves out because a time was chosen; empty if there are none."""
+    counted: Countable = "cases"
+    if what in RANKINGS:
+        # a file of a retrieval tool has one query per list
+        counted = "lists" if what == LISTS or fmt in ("trec", "ranx") else "held-out events"
+    return untimed_note(untimed_count(project.db, project.id, counted, CaseSelection(occasions)), counted)
+
+
+def _rankings(
+    project: Project,
+    what: str,
+    fmt: RankingFormat,
+    target: Path | TextIO,
+    systems: Sequence[str],
+    occasions: OccasionFilter,
+) -> ExportCounts:
+    if what not in RANKINGS:
+        formats = ", ".join((*EXPORT_FORMATS, PARQUET))
+        raise UsageError(
+            f"--format {fmt} can only be used with {' and '.join(RANKINGS)}",
+            next_step=f"Use one of {formats}.",
+        )
+    if what != LISTS:
+        return write_qrels(project, fmt, target, occasions)
+    chosen = _chosen(project, systems)
+    if len(chosen) != 1:
+        raise UsageError(
+            f"--format {fmt} writes the lists of one system",
+            f"Available: {', '.join(chosen) or 'none'}.",
+            "Name one with --systems.",
+        )
+    return write_run(project, chosen[0], fmt, target, occasions)
+
+
+def _chosen(project: Project, systems: Sequence[str]) -> Sequence[str]:
+    """The named systems, or all with lists. Raises NotFoundError for a name without lists."""
+    known = systems_with_lists(project.db, project.id)
+    check_judgeable(project.db, project.id, systems, known)
+    return systems or known
+
+
+# ---- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def write_verdicts(
+    project: Project,
+    filter_text: str,
+    fmt: ExportFormat,
+    target: Path | TextIO,
+    occasions: OccasionFilter = EVERY_OCCASION,
+    *,
+    ids: Sequence[int] | None = None,
+) -> ExportCounts:
+    """Write the verdicts that match `filter_text`, by id, or those of `ids`; the notes say which raters are made from others.
+
+    Raises what `project_filter` raises, and RecjudgeError when the file cannot be written.
+    """
+    if ids is None:
+        ids = _matching(project, filter_text, occasions)
+    seen: set[str] = set()
+    written = write_rows(EXPORTED, _seen(exported_rows(project.db, ids), seen), fmt, target)
+    return written._replace(notes=_about(project, seen))
+
+
+def _matching(project: Project, text: str, occasions: OccasionFilter = EVERY_OCCASION) -> Sequence[int]:
+    chosen = project_filter(project.db, project.id, text).at(occasions)
+    return listed_verdicts(project.db, project.id, chosen).ids
+
+
+def _seen(rows: Iterable[tuple[Any, ...]], raters: set[str]) -> Iterator[tuple[Any, ...]]:
+    """The same rows, whose raters are added to `raters`."""
+    at = EXPORTED.index("rater")
+    for row in rows:
+        raters.add(row[at])
+        yield row
+
+
+def _about(project: Project, names: Iterable[str]) -> tuple[str, ...]:
+    raters = project_raters(project.db, project.id)
+    return tuple(combined_notes(raters[name] for name in names))
+
+
+def save_verdicts(
+    project: Project, filter_text: str, path: Path, *, ids: Sequence[int] | None = None
+) -> ExportCounts:
+    """`write_verdicts` in the format of the file's ending, one of SAVED_AS; with `ids`, these verdicts in their order.
+
+    Tables for people (.md .tex .html .txt) have the same columns and at most MOST_ROWS verdicts; their last note
+    counts the rest. Raises UsageError for another ending, and whatever `write_verdicts` raises.
+    """
+    if path.suffix.lower() not in SAVED_AS:
+        raise UsageError(
+            f"no export format for “{path.name}”",
+            "The format follows the ending of the file name.",
+            f"Use {' '.join(SAVED_AS)}.",
+        )
+    fmt = _FOR_PEOPLE.get(path.suffix.lower())
+    if fmt is None:
+        return write_verdicts(project, filter_text, format_of(path), path, ids=ids)
+    if ids is None:
+        ids = _matching(project, filter_text)
+    found = islice(exported_rows(project.db, ids), MOST_ROWS)
+    rows = tuple(dict(zip(EXPORTED, row, strict=True)) for row in found)
+    rest = len(ids) - len(rows)
+    about = _about(project, {str(row["rater"]) for row in rows})
+    more = (f"{rest:,} more are left out; .csv and .jsonl hold all of them",) if rest else ()
+    columns = tuple(
+        Column(name, name.replace("_", " ").capitalize(), minor=name not in _ALWAYS) for name in EXPORTED
+    )
+    save_text(render(Table("Verdicts", columns, rows, about + more), fmt, Screen(width=100)).text, path)
+    return ExportCounts(len(rows), 0, about)
+
+
+# ---- files of retrieval tools ----------------------------------------------------------------------------------------
+
+
+class _Query(NamedTuple):
+    """One user on one occasion: the documents with their scores or relevance, best first where they are ranked."""
+
+    name: str
+    documents: tuple[tuple[str, float | int], ...]
+
+
+def write_run(
+    project: Project,
+    system: str,
+    fmt: RankingFormat,
+    target: Path | TextIO,
+    occasions: OccasionFilter = EVERY_OCCASION,
+) -> ExportCounts:
+    """Write the current lists of one system as a run; rows are documents.
+
+    Scores that are missing or do not strictly decrease with the rank are replaced by n, n-1, ..., 1, so that a tool
+    that sorts by score gets the list's own order. Raises RecjudgeError for ids that a TREC file cannot hold.
+    """
+    replaced = on_occasions = 0
+
+    def queries() -> Iterator[_Query]:
+        nonlocal replaced, on_occasions
+        rows = stored.list_rows(project.db, project.id, [system], occasions)
+        for (user, *occasion), group in groupby(rows, key=lambda row: (row[0], *row[5:])):
+            items, list_scores = zip(*((row[2], row[4]) for row in group), strict=True)
+            scores = _falling(list_scores)
+            replaced += scores is None
+            on_occasions += any(occasion)
+            yield _Query(
+                query_name(user, Occasion(*occasion)),
+                tuple(zip(items, scores or [float(n) for n in range(len(items), 0, -1)], strict=True)),
+            )
+
+    name = "_".join(system.split()) or "run"
+    rows = _write(queries(), fmt, target, lambda query: _run_lines(query, name))
+    notes = []
+    if on_occasions:
+        notes.append(
+            f"{quantity(on_occasions, 'query is', 'queries are')} named user|context|served_at;"
+            " an import takes the whole name for the user."
+        )
+    if replaced:
+        notes.append(
+            f"{replaced:,} lists have no scores that decrease with the rank: their scores were replaced by n, n-1, ..., 1."
+        )
+    if fmt == "trec" and name != system:
+        notes.append(f"the run is named {name}, because a name in a TREC file has no spaces.")
+    return ExportCounts(rows, notes=tuple(notes))
+
+
+def write_qrels(
+    project: Project,
+    fmt: RankingFormat,
+    target: Path | TextIO,
+    occasions: OccasionFilter = EVERY_OCCASION,
+) -> ExportCounts:
+    """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
+
+    The events that count on an occasion, and the value of an item with several values, are as in the offline metrics
+    (`truths_of`). A user without lists has the occasions that the events name. Raises RecjudgeError for a value that
+    is not a whole number, and for ids that a TREC file cannot hold.
+    """
+    known = {
+        user: dict.fromkeys(slate.occasion for slate in slates)
+        for user, slates in current_slates(project.db, project.id).items()
+    }
+
+    def queries() -> Iterator[_Query]:
+        for user, events in held_out(project.db, project.id).items():
+            truths = truths_of({user: events})
+            named = dict.fromkeys(Occasion(event.context, event.served_at) for event in events)
+            for occasion in filter(occasions.has, known.get(user, named)):
+                key = truth_key(truths, user, *occasion)
+                gains = truths[key].gains if key else {}
+                documents = tuple((item, _relevance(user, item, gain)) for item, gain in gains.items())
+                yield _Query(query_name(user, occasion), documents)
+
+    return ExportCounts(_write(queries(), fmt, target, _qrel_lines))
+
+
+def query_name(user_id: str, occasion: Occasion) -> str:
+    """The user, with the context and time of the occasion if it has them: `u1|home|2024-05-01T12:00:00+00:00`."""
+    return "|".join((user_id, *filter(None, occasion)))
+
+
+def _write(
+    queries: Iterable[_Query],
+    fmt: RankingFormat,
+    target: Path | TextIO,
+    lines: Callable[[_Query], Iterator[str]],
+) -> int:
+    written = 0
+    with text_file(target) as file:
+        if fmt == "trec":
+            for query in queries:
+                file.writelines(lines(query))
+                written += len(query.documents)
+            return written
+        before = "{"
+        for query in filter(lambda query: query.documents, queries):
+            entry = f"{json.dumps(query.name, ensure_ascii=False)}: {json.dumps(dict(query.documents), ensure_ascii=False)}"
+            file.write(f"{before}\n{harmless(entry)}")
+            before, written = ",", written + len(query.documents)
+        file.write("\n}\n" if before == "," else "{}\n")
+    return written
+
+
+def _run_lines(query: _Query, name: str) -> Iterator[str]:
+    for rank, (document, score) in enumerate(query.documents, start=1):
+        yield f"{_trec_id(query.name)} Q0 {_trec_id(document)} {rank} {score!r} {name}\n"
+
+
+def _qrel_lines(query: _Query) -> Iterator[str]:
+    for document, relevance in query.documents:
+        yield f"{_trec_id(query.name)} 0 {_trec_id(document)} {relevance}\n"
+
+
+def _trec_id(name: str) -> str:
+    if name.split() == [name]:
+        return name
+    raise RecjudgeError(
+        f"“{one_line(name, 60)}” cannot be written to a TREC file",
+        "It contains white space, which would separate fields.",
+        "Use --format ranx or a table (--format csv), which hold any id. Nothing was written.",
+    )
+
+
+def _falling(scores: Sequence[float | None]) -> list[float] | None:
+    """The scores, if each is lower than the one before in the single precision that trec_eval uses; else None."""
+    known = [score for score in scores if score is not None]
+    falls = (np.diff(np.asarray(known, dtype=np.float32)) < 0).all()
+    return known if falls and len(known) == len(scores) else None
+
+
+def _relevance(user_id: str, item_id: str, value: float) -> int:
+    if value != int(value):
+        raise RecjudgeError(
+            f"the value {value:g} of item “{one_line(item_id, 60)}” for “{one_line(user_id, 60)}” is not whole",
+            "Qrels hold whole numbers.",
+            "Use a table (--format csv), which holds any value. Nothing was written.",
+        )
+    return int(value)

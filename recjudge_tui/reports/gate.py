@@ -1,0 +1,487 @@
+"""A gate: bounds on figures of reports (agreement, a pair of the leaderboard, the share of failures), and whether a figure
+got worse since an earlier run. Also its texts for machines that run tests.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.scales import rater_notes
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.rater_pairs import label_sets, pair_estimates, unfit, usual_of
+from recjudge_tui.reports.served import model_changed, served_notes
+from recjudge_tui.reports.words import earlier_notes
+from recjudge_tui.shapes import (
+    MatchedRuns,
+    Meeting,
+    Met,
+    Source,
+    check_sides,
+    matched_sides,
+    meet,
+    source,
+    under_protocol,
+    verdicts_of,
+)  # fmt: skip
+from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
+from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import holm_claims, sign_test
+from recjudge_tui.stats.intervals import ALL_EQUAL, AT_END, share_estimate
+from recjudge_tui.stats.ranking import outcome_estimates
+from recjudge_tui.stats.registry import STATISTICS
+from recjudge_tui.store.data.catalogue import check_systems
+from recjudge_tui.store.runs.judges import ServedModel, served_models
+from recjudge_tui.store.verdicts.ratings import (
+    Question,
+    Verdicts,
+    newest_lists,
+    project_questions,
+    project_raters,
+)
+
+MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
+_WINS, _FAILURES = "win_rate", "failure_rate"
+FIGURES = (*STATISTICS, _WINS, _FAILURES)
+_COLUMNS = (
+    Column("check", "Check"), Column("figure", "Figure"), Column("protocol", "Protocol", minor=True),
+    Column("aspect", "Aspect", minor=True), Column("reference", "Reference"), Column("demand", "Bound"),
+    Column("value", "Value", "float"), Column("earlier", "Earlier", "float", minor=True),
+    Column("change", "Change", "float"), *interval_columns(), Column("n", "n", "int", minor=True),
+    Column("state", "State"), Column("paired", "Paired", minor=True),
+    Column("paired_users", "Users in both", "int", minor=True),
+    Column("left_out", "Cases left out", "int", minor=True), Column("note", "Note"),
+)  # fmt: skip
+_SEEN_FIRST = ("figure", "aspect", "reference", "demand", "value", "change", "ci_low", "ci_high", "state")
+_ALL_BOUNDS = "all bounds are required: met together they need no correction, else Holm's is applied to each"
+_CHANGE = (
+    "change: later minus earlier, each user left out of both runs at once (jackknife); not met only if its interval excludes"
+    " zero in the bad direction, after Holm's correction for all changes"
+)
+
+
+class Bound(NamedTuple):
+    """A figure of FIGURES must be at least (`least`) or at most `x`."""
+
+    name: str
+    x: float
+    least: bool
+
+    def holds(self, value: float | None) -> bool:
+        # a figure equal to its bound must not miss it because of a rounding error
+        return value is not None and (value >= self.x - 1e-9 if self.least else value <= self.x + 1e-9)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What the checks need: the rater's questions, its meetings with the truth, and its verdicts beside an earlier run's."""
+
+    project: Project
+    choose: Options
+    bounds: tuple[Bound, ...]
+    later: Source
+    earlier: Source | None
+    met: Met
+    mine: list[Question]
+    compared: dict[Question, MatchedRuns]
+
+    @cached_property
+    def newest(self) -> dict[Question, Verdicts]:
+        """The verdicts on the newest lists that each rater judged."""
+        return newest_lists(self.met.ratings).verdicts
+
+    @cached_property
+    def labels(self) -> dict[Meeting, list[float] | None]:
+        return label_sets(self.met)
+
+    @property
+    def stats(self) -> Sequence[str]:
+        """The figures whose change is tested."""
+        if self.choose.stats or self.earlier is None:
+            return tuple(self.choose.stats)
+        usual = [usual_of(meeting, self.met, self.labels[meeting]) for meeting in self.met.meetings]
+        # without a common question the row of qwk says so
+        first = (usual or ["qwk"])[:1] if self.choose.truth else []
+        return [*first, *([_WINS] if self.choose.pair else []), _FAILURES]
+
+    def reference(self, name: str) -> str | None:
+        truth: str | None = self.choose.truth
+        return truth if name in STATISTICS else " over ".join(self.choose.pair) if name == _WINS else None
+
+    def asked(self, name: str) -> list[tuple[Question, Meeting | None]]:
+        """The questions that a figure is about."""
+        if name in STATISTICS:
+            return [(meeting.a, meeting) for meeting in self.met.meetings]
+        return [(question, None) for question in self.mine]
+
+    def nothing(self, name: str) -> str:
+        """Why there is no such figure."""
+        if name in STATISTICS:
+            return f"no question that both {self.choose.rater} and {self.choose.truth} answered"
+        return f"{self.choose.rater} has not compared {' and '.join(self.choose.pair)}"
+
+    def values(self, name: str, verdicts: Verdicts) -> FloatArray:
+        """What is averaged: 1 for a failure; the win of the first system (a tie is .5), NaN for other pairs."""
+        if name == _FAILURES:
+            return np.isnan(verdicts.value).astype(np.float64)
+        cases = self.met.ratings.cases
+        system, opponent = (cases.systems.index(name) for name in self.choose.pair)
+        first, second = cases.system_a[verdicts.row], cases.system_b[verdicts.row]
+        win = (np.sign(verdicts.value) + 1) / 2
+        swapped = np.where((first == opponent) & (second == system), 1 - win, np.nan)
+        return np.where((first == system) & (second == opponent), win, swapped)
+
+
+def gate(project: Project, choose: Options) -> Table:
+    """One row per check and question: `state` is met, not met, or unknown.
+
+    A bound is met by the figure, with `certain` by its whole interval; an undefined figure does not meet it. A change that
+    has no interval is unknown. Raises UsageError for options that do not fit, NotFoundError for an unknown rater or run, or
+    for one without such verdicts.
+    """
+    bounds = [_bound(text, least=True) for text in choose.at_least]
+    bounds += [_bound(text, least=False) for text in choose.at_most]
+    _check(choose, bounds)
+    made = _gate(project, choose, tuple(bounds))
+    rows = list(_bound_rows(made, choose.level))
+    if choose.certain and any(row["state"] != MET for row in rows):
+        rows = _corrected(made, rows, _bound_rows, MET, NOT_MET)
+    notes: list[str] = [definition(_ALL_BOUNDS)] if choose.certain and len(rows) > 1 else []
+    settings: dict[str, object] = {"systems": list(choose.pair)}
+    if made.earlier is not None:
+        rows += _corrected(made, list(_change_rows(made, choose.level)), _change_rows, NOT_MET, MET)
+        served = [_served(made, side, at) for at, side in enumerate((made.later, made.earlier))]
+        notes += [*served_notes(project.db, *served), *_paired_notes(made), definition(_CHANGE)]
+        for name, (_, runs) in zip(("served", "served_before"), served, strict=True):
+            settings[name] = [run._asdict() | {"models": list(run.models)} for run in runs]
+        settings["served_changed"] = model_changed(served[0][1], served[1][1])
+    notes += earlier_notes(newest_lists(made.met.ratings), made.mine)
+    raters = [made.later.rater, *([choose.truth] if choose.truth else [])]
+    notes += rater_notes(made.met.ratings.raters[name] for name in raters)
+    columns = tuple(replace(column, level=choose.level) for column in _COLUMNS)
+    title = f"Gate: {made.later.name}"
+    table = Table(title, columns, tuple(rows), tuple(notes), settings, answer=_answer(rows))
+    return replace(table, brief=with_columns([table], _SEEN_FIRST)[0])
+
+
+def _bound(text: str, *, least: bool) -> Bound:
+    name, _, number = text.partition("=")
+    try:
+        return Bound(name.strip(), float(number), least)
+    except ValueError as error:
+        reason = f"“{one_line(text, 40)}” is no bound"
+        raise UsageError(reason, "Write a name and a number, as in qwk=0.6.") from error
+
+
+def _check(choose: Options, bounds: Sequence[Bound]) -> None:
+    if not bounds and choose.against is None:
+        raise UsageError("there is nothing to check", "Give a bound, or an earlier run.")
+    if choose.stats and choose.against is None:
+        raise UsageError("a change needs an earlier run", "Name its rater.")
+    for name in (*(bound.name for bound in bounds), *choose.stats):
+        if name not in FIGURES:
+            raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
+        if name in STATISTICS and not choose.truth:
+            raise UsageError(f"{name} needs a reference to agree with", "Name the truth.")
+        if name == _WINS and not choose.pair:
+            raise UsageError("a win rate needs two systems", "Name them, the better one first.")
+    for name in choose.stats:
+        if name in STATISTICS and not STATISTICS[name].rising:
+            raise UsageError(f"a change of {name} has no bad direction", "Give a bound on it.")
+    if choose.pair and len(set(choose.pair)) != 2:
+        raise UsageError("two different systems are needed", "Write new,old.")
+    if any(not math.isfinite(bound.x) for bound in bounds):
+        raise UsageError("a bound is a finite number")
+
+
+def _gate(project: Project, choose: Options, bounds: tuple[Bound, ...]) -> Gate:
+    """Load what the checks need."""
+    later = source(project, choose.rater)
+    earlier = None if choose.against is None else source(project, choose.against)
+    if choose.truth is not None and choose.truth in (later.rater, earlier and earlier.rater):
+        raise UsageError(f"{choose.truth} cannot be its own truth")
+    if earlier is not None:
+        check_sides(later, earlier)
+    selection = choose.selection(raters=(later.rater,))
+    met = meet(project, selection, choose.truth)
+    check_systems(project.db, project.id, choose.pair)
+    questions, raters = project_questions(project.db, project.id), project_raters(project.db, project.id)
+    # without a truth every rater meets every other
+    found = [meeting for meeting in met.meetings if choose.truth and later.answers(meeting.a)]
+    within = under_protocol(questions, raters, choose.protocol)
+    mine = [q for q in within if later.answers(q) and choose.aspect in (None, q.aspect)]
+    asked = list(dict.fromkeys([*mine, *(meeting.a for meeting in found)]))
+    before = [question._replace(rater=earlier.rater) for question in asked] if earlier else []
+    wanted = [*asked, *(meeting.b for meeting in found), *(q for q in before if q in questions)]
+    ratings = verdicts_of(project, wanted, selection)
+    own = {question: later.verdicts(project, ratings, question) for question in asked}
+    mine = [question for question in mine if own[question].row.size]
+    if not mine:
+        raise NotFoundError(f"{later.name} has judged none of this", "Name another protocol or rater.")
+    ratings = replace(ratings, verdicts=ratings.verdicts | own)
+    met = replace(met, ratings=ratings, meetings=tuple(m for m in found if own[m.a].row.size))
+    compared = {}
+    for question in asked if earlier else ():
+        assert earlier is not None
+        if (match := matched_sides(project, ratings, later, earlier, question)) is not None:
+            compared[question] = match
+    if later == earlier and not compared:
+        raise UsageError(
+            f"{later.name} cannot be compared with itself: it judged no earlier lists and has no earlier run",
+            "Earlier lists are those that an import replaced, of the same user, system, context and time.",
+            "Judge new lists with the same rater, or name another rater or run.",
+        )
+    return Gate(project, choose, bounds, later, earlier, met, mine, compared)
+
+
+# ---- the checks ------------------------------------------------------------------------------------------------------
+
+
+def _corrected(
+    made: Gate, rows: list[Row], make: Callable[[Gate, float], Iterator[Row]], claim: str, instead: str
+) -> list[Row]:
+    """The rows; a claim that does not hold after Holm's correction gets the other state and the reason."""
+
+    def shown(level: float) -> list[bool | None]:
+        rows = make(made, level)
+        return [None if r["ci_low"] is None and r["state"] != claim else r["state"] == claim for r in rows]
+
+    why = f"its interval alone says “{claim}”, but not after correction for {quantity(len(rows), 'figure')}"
+    holds = holm_claims(shown, made.choose.level)
+    return [
+        row
+        if kept or row["state"] != claim
+        else row | {"state": instead, "note": join_notes(why, str(row["note"]))}
+        for row, kept in zip(rows, holds, strict=True)
+    ]
+
+
+def _row(
+    made: Gate, check: str, name: str, demand: str, asked: tuple[Question | None, Meeting | None], cells: Row
+) -> Row:
+    question, meeting = asked
+    aspect = made.choose.aspect if question is None else (meeting or question).aspect
+    return {
+        "check": check, "figure": name, "protocol": question.protocol if question else None, "aspect": aspect,
+        "reference": made.reference(name), "demand": demand, "ci_low": None, **cells,
+    }  # fmt: skip
+
+
+def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
+    for bound in made.bounds:
+        demand = f"{'at least' if bound.least else 'at most'} {bound.x:g}"
+        found = [(asked, _figure(made, bound.name, *asked, level)) for asked in made.asked(bound.name)]
+        for asked, figure in ((asked, figure) for asked, figure in found if figure is not None):
+            ends = (figure.ci_low if bound.least else figure.ci_high) if made.choose.certain else figure.value
+            met, short = bound.holds(ends), ""
+            if not met and bound.holds(figure.value):
+                without = "without an interval that is not certain"
+                short = f"the figure meets the bound, but {'its interval does not' if ends is not None else without}"
+            yield _row(made, "bound", bound.name, demand, asked, {
+                "value": figure.value, "ci_low": figure.ci_low, "ci_high": figure.ci_high, "n": figure.n,
+                "state": MET if met else NOT_MET, "note": join_notes(short, figure.note),
+            })  # fmt: skip
+        if all(figure is None for _, figure in found):
+            none = {"n": 0, "state": NOT_MET, "note": made.nothing(bound.name)}
+            yield _row(made, "bound", bound.name, demand, (None, None), none)
+
+
+def _figure(
+    made: Gate, name: str, question: Question, meeting: Meeting | None, level: float
+) -> Estimate | None:
+    """The cell that the figure's own report has; None where the rater did not compare the two systems."""
+    if meeting is not None:
+        both, labels = made.met.pairs(meeting).complete, made.labels[meeting]
+        if reason := unfit(name, meeting, made.met):
+            return undefined(reason, both.n)
+        figure = pair_estimates(both, labels, (name,), confidence=level)[name]
+        return replace(figure, note=join_notes(figure.note, both.seen.words()))
+    verdicts = made.newest[question]
+    values, users = made.values(name, verdicts), made.met.ratings.cases.user[verdicts.row]
+    if name == _FAILURES:
+        return share_estimate(values, users, level=level)
+    here = ~np.isnan(values)
+    return outcome_estimates(2 * values[here] - 1, users[here], level=level)[_WINS] if here.any() else None
+
+
+def _change_rows(made: Gate, level: float) -> Iterator[Row]:
+    for name in made.stats:
+        rising = name == _FAILURES
+        demand = "must not rise" if rising else "must not fall"
+        for asked in made.asked(name):
+            found, match = _change(made, name, *asked, level), made.compared.get(asked[0])
+            change, low, high = found.change, found.change.ci_low, found.change.ci_high
+            worse = None if low is None or high is None else low > 0 if rising else high < 0
+            if worse is None and match is not None and any(why in change.note for why in (AT_END, ALL_EQUAL)):
+                # whoever is left out, the change is the same: all users point in one direction, or in none
+                certain = (sign_test(match.verdicts.users, 0) or 1) < 1 - level
+                worse = certain and (change.value or 0) * (1 if rising else -1) > 0
+            state = UNKNOWN if worse is None else NOT_MET if worse else MET
+            paired: Row = {"paired": ""}
+            if match is not None:
+                of = match.verdicts
+                paired = {"paired": of.rule_text, "paired_users": of.users, "left_out": of.left_out}
+            yield _row(made, "change", name, demand, asked, {
+                "value": found.later, "earlier": found.earlier, "change": change.value, "ci_low": low, "ci_high": high,
+                "n": change.n, "state": state, "note": change.note, **paired,
+            })  # fmt: skip
+        if not made.asked(name):
+            none = {"n": 0, "state": UNKNOWN, "note": made.nothing(name)}
+            yield _row(made, "change", name, demand, (None, None), none)
+
+
+def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, level: float) -> Change:
+    """The figure of both sides on what is paired, and its change: users are left out of both at once."""
+    assert made.earlier is not None
+    if question not in made.compared:
+        once = f"{made.later.name} answered this in only one run, and its lists replaced no earlier ones"
+        reason = once if made.later == made.earlier else f"{made.earlier.name} did not answer this"
+        return Change(None, None, undefined(reason))
+    match = made.compared[question].verdicts
+    if meeting is None:
+        new, old, users = match.values(lambda verdicts: made.values(name, verdicts))
+        if np.isnan(new - old).all():
+            both = "no case that both runs were asked about"
+            reason = both if match.rule == "case" else "no user and systems that both runs judged"
+            return Change(None, None, undefined(reason))
+        return mean_change(new, old, users, (0.0, 1.0), level=level)
+    labels = made.labels[meeting]
+    if reason := unfit(name, meeting, made.met):
+        return Change(None, None, undefined(reason))
+    sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
+    later, earlier = (RatedCases(*side) for side in sides)
+    found = agreement_change(later, earlier, seen.labels(labels), name, mirrored=seen.mirrored, level=level)
+    change = replace(found.change, note=join_notes(found.change.note, seen.words()))
+    return Change(found.later, found.earlier, change)
+
+
+# ---- what is said beside ---------------------------------------------------------------------------------------------
+
+
+def _states(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """How many checks are not met, how many cannot be determined, and how many there are."""
+    states = [row["state"] for row in rows]
+    return states.count(NOT_MET), states.count(UNKNOWN), len(states)
+
+
+def _answer(rows: Sequence[Row]) -> str:
+    failed, unknown, count = _states(rows)
+    if failed:
+        names = "; ".join(_name(row) for row in rows if row["state"] == NOT_MET)
+        return f"Gate not met: {failed} of {count} checks failed ({one_line(names, 160)})."
+    if unknown:
+        return f"Gate undecided: {unknown} of {count} checks could not be determined."
+    return f"Gate met: {quantity(count, 'check')}."
+
+
+def ends(table: Table) -> tuple[int, str]:
+    """0 if every check is met, 3 if one is not, 1 if one cannot be determined; and the answer."""
+    failed, unknown, _ = _states(table.rows)
+    return (3 if failed else 1 if unknown else 0), table.answer[:1].lower() + table.answer[1:].rstrip(".")
+
+
+def _paired_notes(made: Gate) -> Iterator[Note]:
+    """How the verdicts of the two sides were paired, and what was left out; questions alike share a note."""
+    alike: dict[str, list[str]] = {}
+    for question, (match, _) in made.compared.items():
+        where = f"{question.protocol}, {question.aspect}"
+        alike.setdefault(f"paired {match.rule_text}: {match.words()}", []).append(where)
+    for text, places in alike.items():
+        yield Note(text if len(alike) == 1 else f"{'; '.join(places)}: {text}")
+
+
+def _served(made: Gate, side: Source, at: int) -> tuple[str, list[ServedModel]]:
+    """A side's name and the models behind its compared runs."""
+    ids = {match.runs[at] for match in made.compared.values()}
+    protocols = {question.protocol for question in made.mine}
+    models = served_models(made.project.db, made.project.id, side.rater, protocols)
+    if None in ids or not ids:
+        return side.name, models
+    name = f"{side.rater} (run {', '.join(str(one) for one in sorted(filter(None, ids)))})"
+    return name, [model for model in models if model.run_id in ids]
+
+
+# ---- for machines that run tests -------------------------------------------------------------------------------------
+
+# characters that XML 1.0 cannot contain, even escaped
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def written(table: Table, fmt: str) -> str | None:
+    return {"junit": junit_text, "github": github_text}[fmt](table) if fmt in ("junit", "github") else None
+
+
+def junit_text(table: Table) -> str:
+    """One test suite, one test case per check: a failure if it is not met, an error if it could not be determined."""
+    failures, errors, count = map(str, _states(table.rows))
+    counts = {"tests": count, "failures": failures, "errors": errors}
+    root = ElementTree.Element("testsuites", {"name": "recjudge gate", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": _plain(table.title), **counts})
+    for row in table.rows:
+        place = ".".join(["gate", *(str(row[key]) for key in ("protocol", "aspect") if row[key])])
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": _plain(place), "name": _plain(_name(row))}
+        )
+        if row["state"] != MET:
+            said = _plain(_figure_text(row))
+            kind = "failure" if row["state"] == NOT_MET else "error"
+            ElementTree.SubElement(case, kind, {"message": said}).text = said
+    ElementTree.SubElement(suite, "system-out").text = "\n".join(_plain(note) for note in table.notes)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode")
+
+
+def _plain(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", one_line(text))
+
+
+def github_text(table: Table) -> str:
+    """One annotation per check that is not met (an error) or could not be determined (a warning), and one notice."""
+    lines = []
+    for row in table.rows:
+        if row["state"] != MET:
+            level = "error" if row["state"] == NOT_MET else "warning"
+            title = _property(f"{table.title}: {_name(row)}")
+            lines.append(f"::{level} title={title}::{_message(_figure_text(row))}")
+    failed, unknown, count = _states(table.rows)
+    met = f"::notice title={_property(table.title)}::{count - failed - unknown} of {count} checks met"
+    return "\n".join([*lines, met])
+
+
+def _name(row: Row) -> str:
+    """The check in words: `qwk against people, at least 0.6`, `win_rate of new over old, at least 0.5`."""
+    between = "of" if row["figure"] == _WINS else "against"
+    reference = f" {between} {row['reference']}" if row["reference"] else ""
+    return one_line(f"{row['figure']}{reference}, {row['demand']}")
+
+
+def _figure_text(row: Row) -> str:
+    """The result of the check: the figures, the number of cases and the note."""
+    figures = ((name, row.get(name)) for name in ("value", "earlier", "change"))
+    parts = [f"{name} {cell:.4g}" for name, cell in figures if isinstance(cell, float)]
+    low, high = row.get("ci_low"), row.get("ci_high")
+    if isinstance(low, float) and isinstance(high, float):
+        parts.append(f"interval {low:.4g} to {high:.4g}")
+    parts += [f"n {row['n']}", *(str(row[key]) for key in ("paired", "note") if row.get(key))]
+    return one_line(f"{row['state']}: {', '.join(parts)}")
+
+
+def _message(text: str) -> str:
+    return one_line(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

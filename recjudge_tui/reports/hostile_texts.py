@@ -1,0 +1,122 @@
+"""Finds texts of a project that try to instruct a judge, and the cases in which a judge sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, Finding, findings, frames_in
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.store.data.held_out_copies import held_out_copies, repeats_note
+from recjudge_tui.store.data.texts import (
+    NOWHERE,
+    DataText,
+    Owner,
+    ShowingCases,
+    case_ids_with,
+    cases_with,
+    data_texts,
+)
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts.prompts import prompt_contents
+
+# long texts written by people; every other text is a line in a list
+_LONG_FIELDS = ("text", "reference")
+_OWNERS: tuple[Owner, ...] = ("item", "user", "explanation")
+_COLUMNS = (
+    Column("where", "Where"),
+    Column("id", "Id"),
+    Column("field", "Field"),
+    Column("kind", "Kind"),
+    Column("text", "Text"),
+    Column("cases", "Cases", "int"),
+    Column("case_ids", "Case ids", minor=True),
+)
+_HEURISTICS = (
+    Note("heuristics: check each finding, and expect that some texts are missed"),
+    definition(
+        "judges see such texts as data, on one line and inside delimiters; none was changed or left out"
+    ),
+)
+
+
+def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1000) -> Table:
+    """One row per finding, instructions first; at most `limit` rows, the rest is counted in a note.
+
+    `cases` counts the planned or labelled cases whose lists, history or explanation contain the text.
+    """
+    frames = FRAMES.union(*map(frames_in, prompt_contents(db)))
+    hits: list[tuple[DataText, Finding]] = []
+    counts: Counter[str] = Counter()
+    read = 0
+    search = lru_cache(maxsize=20_000)(findings)  # brands, categories and attribute names occur many times
+    for text in data_texts(db, project_id):
+        read += 1
+        for finding in search(text.text, frames, LONG_TEXT if _is_long(text) else LONG_LINE):
+            counts[finding.kind] += 1
+            hits.append((text, finding))
+    order = list(KINDS)
+    hits.sort(key=lambda pair: (order.index(pair[1].kind), _OWNERS.index(pair[0].owner)))
+    shown = hits[:limit]
+    more = len(hits) - len(shown)
+    left_out = [Note(f"{more:,} more findings are not shown", step=Step("whole"))] if more else []
+    found = ", ".join(f"{label}: {counts[kind]:,}" for kind, label in KINDS.items() if counts[kind])
+    places = _places(db, project_id, [text for text, _ in shown])
+    return Table(
+        f"Texts of {one_line(name, 60)} that may act as instructions",
+        _COLUMNS,
+        tuple(_row(text, finding, places) for text, finding in shown),
+        (*left_out, *_held_out_notes(db, project_id), *_HEURISTICS),
+        {"project": name, "texts": read, **{kind: counts[kind] for kind in KINDS}},
+        answer=f"{read:,} texts read; {found or 'nothing found'}.",
+    )
+
+
+def suspect_cases(db: Database, project_id: int) -> list[int]:
+    """The cases in which a judge sees a text that instructs it."""
+    owners: dict[Owner, dict[str, None]] = {}
+    search = lru_cache(maxsize=20_000)(findings)
+    for text in data_texts(db, project_id):
+        longest = LONG_TEXT if _is_long(text) else LONG_LINE
+        if any(finding.kind == "order" for finding in search(text.text, FRAMES, longest)):
+            owners.setdefault(text.owner, {})[text.id] = None
+    case_ids = {case for owner, ids in owners.items() for case in case_ids_with(db, project_id, owner, ids)}
+    return sorted(case_ids)
+
+
+def _is_long(text: DataText) -> bool:
+    return text.field in _LONG_FIELDS or text.field.startswith("attribute ")
+
+
+def _places(
+    db: Database, project_id: int, texts: Iterable[DataText]
+) -> Mapping[Owner, Mapping[str, ShowingCases]]:
+    ids: dict[Owner, dict[str, None]] = {}
+    for text in texts:
+        ids.setdefault(text.owner, {})[text.id] = None
+    return {owner: cases_with(db, project_id, owner, wanted) for owner, wanted in ids.items()}
+
+
+def _row(text: DataText, finding: Finding, places: Mapping[Owner, Mapping[str, ShowingCases]]) -> Row:
+    cases = places[text.owner].get(text.id, NOWHERE)
+    more = ", …" if cases.total > len(cases.first) else ""
+    return {
+        "where": text.owner,
+        "id": text.id,
+        "field": text.field,
+        "kind": KINDS[finding.kind],
+        "text": finding.excerpt,
+        "cases": cases.total,
+        "case_ids": ", ".join(map(str, cases.first)) + more,
+    }
+
+
+def _held_out_notes(db: Database, project_id: int) -> list[Note]:
+    """Notes on visible events that are copies of held-out ones, and on events that only look like copies."""
+    return [
+        Note(sentence, "warning")
+        for sentence in held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
+    ]

@@ -1,0 +1,315 @@
+"""A project as one self-contained HTML file: a list of declared reports as people read them, pictures, settings, prompts."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
+from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.table import Column, Row, Table, TableText, readable
+from recjudge_tui.reports.declare import REPORTS, table_of
+from recjudge_tui.store.database import SQLITE_VERSION
+from recjudge_tui.version import VERSION
+
+_PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual", "matplotlib")
+_NOT_MADE = "Could not be created: "
+NO_PICTURES = "Without pictures: Matplotlib is not installed (pip install 'recjudge[figures]')."
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """`sections` empty: all of SECTIONS, in its order. `systems` and `raters`: those on the page; all if empty."""
+
+    sections: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+
+
+class Picture(NamedTuple):
+    title: str
+    svg: str
+    caption: str
+
+
+class Text(NamedTuple):
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """The content of a section: sentences, then tables, pictures and folded texts."""
+
+    lead: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    texts: tuple[Text, ...] = ()
+
+
+class Page(NamedTuple):
+    """What the sections are made of; `protocols` are those with verdicts."""
+
+    project: Project
+    options: ReportOptions
+    protocols: tuple[str, ...]
+
+    def report(self, name: str, **options: Any) -> Table:
+        """A declared report about the systems and raters of the page, as people read it."""
+        declared = REPORTS[name]
+        of_page = {"systems": self.options.systems, "raters": self.options.raters}
+        given = {name: value for name, value in of_page.items() if value and declared.option(name)}
+        table = readable(table_of(self.project, name, **given, **options))[0]
+        wanted = self.options.raters
+        if wanted and not declared.option("raters") and any("rater" in row for row in table.rows):
+            table = replace(table, rows=tuple(row for row in table.rows if row.get("rater") in wanted))
+        return table
+
+
+class Section(NamedTuple):
+    """A section: declared reports by name, each with the options for a protocol (None: not of it), or a function."""
+
+    title: str
+    reports: tuple[tuple[str, Callable[[str], dict[str, Any] | None] | None], ...] = ()
+    make: Callable[[Page], Part] | None = None
+
+
+def _board(protocol: str) -> dict[str, Any]:
+    return {"protocol": protocol, "method": "" if compares_lists(protocol) else "mean"}
+
+
+def _shares(protocol: str) -> dict[str, Any] | None:
+    labelled = protocol_facts(protocol).labels and not compares_lists(protocol)
+    return {"protocol": protocol, "method": "share"} if labelled else None
+
+
+def _of_pairs(protocol: str) -> dict[str, Any] | None:
+    return {"protocol": protocol} if compares_lists(protocol) else None
+
+
+def about(page: Page) -> Part:
+    """Versions and the date: everything needed to make the same report again."""
+    from recjudge_tui.reports import listings
+    from recjudge_tui.store.migrations import known_migrations
+
+    def installed(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return "not installed"
+
+    facts = {
+        "recjudge": VERSION,
+        "database schema": str(known_migrations()[-1].version),
+        "Python": platform.python_version(),
+        "SQLite": SQLITE_VERSION,
+        **{name: installed(name) for name in _PACKAGES},
+        "written, UTC": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
+        "systems": ", ".join(page.options.systems) or "all",
+        "raters": ", ".join(page.options.raters) or "all",
+    }
+    rows: tuple[Row, ...] = tuple({"what": what, "found": found} for what, found in facts.items())
+    made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
+    return Part(tables=(listings.project(page.project), made_with))
+
+
+def runs(page: Page) -> Part:
+    from recjudge_tui.reports import listings
+
+    return Part(tables=(listings.runs(page.project.db, page.project), *_tables(page, _OF_RUNS)))
+
+
+def pictures(page: Page) -> Part:
+    """Every figure for which the project has numbers; a leaderboard for each protocol."""
+    if find_spec("matplotlib") is None:
+        return Part((NO_PICTURES,))
+    from recjudge_tui.reports.figures.registry import FIGURES
+
+    wanted = [(name, of) for name in FIGURES for of in (page.protocols if name == "leaderboard" else ("",))]
+    drawn, left_out = [], []
+    for number, (name, protocol) in enumerate(wanted):
+        try:
+            drawn.append(_picture(page, name, protocol, f"p{number}-"))
+        except RecjudgeError as error:
+            what = f"{name} of {protocol}" if protocol else name
+            left_out.append(f"Not drawn: {what} ({error.cause or error.title})")
+    return Part(tuple(left_out), pictures=tuple(drawn))
+
+
+def _picture(page: Page, name: str, protocol: str, prefix: str) -> Picture:
+    from recjudge_tui.reports.figures.loading import figure_data
+    from recjudge_tui.reports.figures.options import FigureOptions
+    from recjudge_tui.reports.figures.paper.files import draw_picture
+
+    options = FigureOptions(protocol=protocol, systems=page.options.systems, raters=page.options.raters)
+    figure = figure_data(page.project.db, page.project.id, name, options)
+    svg = draw_picture(figure, "svg", 2, caption=False).content.decode("utf-8")
+    return Picture(figure.title, inline_svg(svg, prefix, figure.title), figure.caption)
+
+
+def prompts(page: Page) -> Part:
+    """The texts of all prompts that runs of the project used."""
+    from recjudge_tui.store.prompts.prompts import prompt_text
+    from recjudge_tui.store.runs.runs import list_runs
+
+    db = page.project.db
+    used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
+    texts = tuple(Text(name, prompt_text(db, name)) for name in used)
+    return Part(() if texts else ("no run used a prompt",), texts=texts)
+
+
+_OF_RUNS = (("runs settings", None), ("rater list", None))
+
+SECTIONS: dict[str, Section] = {
+    "about": Section("About", make=about),
+    "runs": Section("Runs and raters", make=runs),
+    "leaderboards": Section("Leaderboards", (("leaderboard", _board),)),
+    "agreement": Section("Agreement with people", (("agreement", lambda protocol: {"protocol": protocol}),)),
+    "shares": Section("Rating shares", (("leaderboard", _shares),)),
+    "metrics": Section("Offline metrics", (("metrics", None),)),
+    "flags": Section("Flagged items", (("flags", None),)),
+    "position": Section("Position consistency", (("robustness position", _of_pairs),)),
+    "biases": Section("Biases", (("biases", None),)),
+    "failures": Section("Failures", (("runs failures", None),)),
+    "cost": Section("Cost", (("cost", None),)),
+    "pictures": Section("Pictures", make=pictures),
+    "prompts": Section("Prompts", make=prompts),
+}
+
+
+def project_report(
+    project: Project, options: ReportOptions, progress: Callable[[int, int], None] | None = None
+) -> TableText:
+    """The page, and notes for the user (for instance that it has no pictures). `progress` gets the number of sections made
+    and that of all.
+
+    Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
+    """
+    from recjudge_tui.store.data.catalogue import check_systems
+    from recjudge_tui.store.raters.raters import rater_row
+
+    check_systems(project.db, project.id, options.systems)
+    for name in options.raters:
+        rater_row(project.db, project.id, name)
+    for name in options.sections:
+        if name not in SECTIONS:
+            raise UsageError(f"no section “{name}”", f"Available: {', '.join(SECTIONS)}.")
+    wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
+    parts: dict[str, Part] = {}
+    # all sections are about the same verdicts, which are read once
+    with project.one_state():
+        page = Page(project, options, _protocols(project))
+        for done, name in enumerate(wanted):
+            if progress is not None:
+                progress(done, len(wanted))
+            parts[name] = _made(page, SECTIONS[name])
+    caveats = [line for part in parts.values() for line in part.lead if line.startswith((_NOT_MADE, NO_PICTURES))]
+    return TableText(_written(project.name, parts), tuple(caveats))
+
+
+def _made(page: Page, section: Section) -> Part:
+    """A section. If it fails, it gives the reason and the rest of the page is unaffected."""
+    try:
+        if section.make is not None:
+            return section.make(page)
+        return Part(tables=tuple(_tables(page, section.reports)))
+    except RecjudgeError as error:
+        why = " ".join(part for part in (error.cause, error.next_step) if part)
+        return Part((f"{_NOT_MADE}{section.title}: {error.title}. {why}".rstrip(),))
+
+
+def _tables(
+    page: Page, reports: Sequence[tuple[str, Callable[[str], dict[str, Any] | None] | None]]
+) -> Iterator[Table]:
+    """The tables with rows, or with a note that says why there are none."""
+    for name, choose in reports:
+        wanted = [{}] if choose is None else [choose(protocol) for protocol in page.protocols]
+        for options in wanted:
+            if options is not None:
+                table = page.report(name, **options)
+                if table.rows or table.notes:
+                    yield table
+
+
+def _protocols(project: Project) -> tuple[str, ...]:
+    from recjudge_tui.store.verdicts.ratings import project_questions
+
+    judged = {question.protocol for question in project_questions(project.db, project.id)}
+    return tuple(name for name in offered() if name in judged)
+
+
+def _written(project: str, parts: dict[str, Part]) -> str:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    from recjudge_tui.reports.common.writers.html import CSP, STYLE, section
+
+    # these two are HTML already; every text in them was escaped when they were built
+    tables = {name: [Markup(section(table, "h3")) for table in part.tables] for name, part in parts.items()}
+    drawings = {name: [Markup(picture.svg) for picture in part.pictures] for name, part in parts.items()}
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        finalize=lambda value: value if hasattr(value, "__html__") else safe_text(value),
+    )  # fmt: skip
+    template = files("recjudge_tui.reports").joinpath("html_report.jinja").read_text(encoding="utf-8")
+    return environment.from_string(template).render(
+        project=project, parts=parts, titles={name: of.title for name, of in SECTIONS.items()}, tables=tables,
+        drawings=drawings, style=Markup(STYLE), csp=CSP, program=f"recjudge {VERSION}",
+    )  # fmt: skip
+
+
+# ---- pictures inside the page ----------------------------------------------------------------------------------------
+
+# a style element would apply to the whole page
+_DROPPED = ("script", "style", "metadata", "foreignObject", "image", "a", "animate", "set", "iframe")
+_OWN_URL = re.compile(r"url\(\s*['\"]?#([^)'\"]*)['\"]?\s*\)")
+_OTHER_URL = re.compile(r"url\(\s*['\"]?(?!#)[^)]*\)|@import|expression\(")
+
+
+def inline_svg(svg: str, prefix: str, label: str) -> str:
+    """Only the `<svg>` element, its ids prefixed with `prefix`, described to screen readers by `label`; no scripts, no
+    external resources. Raises RecjudgeError for invalid SVG."""
+    try:
+        root = ElementTree.fromstring(svg)
+    except ElementTree.ParseError as error:
+        raise RecjudgeError("a picture cannot be read", f"{error}.") from error
+    if _bare(root.tag) != "svg":
+        raise RecjudgeError("a picture cannot be read", "It is not an SVG.")
+    _clean(root, prefix)
+    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")
+    root.set("role", "img")
+    root.set("aria-label", one_line(label))
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _clean(element: ElementTree.Element, prefix: str) -> None:
+    element.tag = _bare(element.tag)
+    for name, value in list(element.attrib.items()):
+        del element.attrib[name]
+        bare = _bare(name)
+        if bare.lower().startswith("on") or (bare == "href" and not value.startswith("#")):
+            continue
+        if bare == "id" or bare == "href":
+            element.set(bare, f"#{prefix}{value[1:]}" if bare == "href" else prefix + value)
+        else:
+            element.set(bare, _OWN_URL.sub(rf"url(#{prefix}\1)", _OTHER_URL.sub("none", value)))
+    for child in list(element):
+        if not isinstance(child.tag, str) or _bare(child.tag) in _DROPPED:
+            element.remove(child)
+        else:
+            _clean(child, prefix)
+
+
+def _bare(tag: str) -> str:
+    """The tag or attribute without its namespace, because HTML knows the names of SVG."""
+    return tag.rpartition("}")[2]

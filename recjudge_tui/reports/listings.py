@@ -1,0 +1,455 @@
+"""What a database holds, each kind of thing as one table: projects, imports, cases, raters, prompts, runs and their settings,
+failures, batches, saved filters and the actions of readers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from recjudge_tui.domain.run import RunSettings, sampling_of
+from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.domain.text import money, one_line, quantity
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.scales import rater_notes
+from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.early_stopping import stop_lines
+from recjudge_tui.reports.runs import reused_words
+from recjudge_tui.store.cases.cases import case_count, list_cases
+from recjudge_tui.store.clock import now
+from recjudge_tui.store.data.catalogue import event_counts, heldout_types, repeated_events, systems
+from recjudge_tui.store.data.held_out_copies import held_out_copies
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.imports.imports import list_imports
+from recjudge_tui.store.projects.projects import project_counts, project_overview
+from recjudge_tui.store.projects.saved_filters import saved_filters as stored_filters
+from recjudge_tui.store.prompts.prompts import list_prompts
+from recjudge_tui.store.raters.raters import list_raters
+from recjudge_tui.store.runs.conditions import run_conditions
+from recjudge_tui.store.runs.progress import run_failures
+from recjudge_tui.store.runs.runs import list_runs, run_progress, run_row, run_summary
+from recjudge_tui.store.verdicts.ratings import project_raters
+from recjudge_tui.store.verdicts.triage_log import project_entries
+
+
+def _columns(*columns: str) -> tuple[Column, ...]:
+    """Columns as `name|label|kind`, the kind text if none is given; a label in brackets is minor."""
+    made = []
+    for text in columns:
+        name, label, kind = (*text.split("|"), "text")[:3]
+        of: Kind = kind  # type: ignore[assignment]
+        made.append(Column(name, label.strip("()"), of, minor=label.startswith("(")))
+    return tuple(made)
+
+
+def _listed(
+    title: str,
+    columns: tuple[Column, ...],
+    rows: Iterable[StoredRow | Row],
+    notes: Iterable[str] = (),
+    answer: str = "",
+) -> Table:
+    kept = tuple({column.name: row[column.name] for column in columns} for row in rows)
+    return Table(title, columns, kept, tuple(notes), answer=answer)
+
+
+def _brief(table: Table, *names: str) -> Table:
+    """The table with these columns as what people read first."""
+    kept = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
+    rows = tuple({name: row[name] for name in names if name in row} for row in table.rows)
+    return replace(table, brief=Table(table.title, kept, rows))
+
+
+# ---- projects and their data -----------------------------------------------------------------------------------------
+
+_PROJECTS = _columns(
+    "name|Project", "cases|Cases|int", "verdicts|Verdicts|int", "flagged|Flagged|int", "runs|Runs|int", "state|Newest run",
+    "last_run|Last run|time", "created_at|Made|time",
+)  # fmt: skip
+_IMPORTS = _columns(
+    "id|Import", "kind|Kind", "layout|(Layout)", "path|File", "rows_read|Read|int", "rows_stored|Stored|int",
+    "rows_skipped|Skipped|int", "warnings|(Warnings)|int", "created_at|When|time", "undone_at|Undone|time",
+)  # fmt: skip
+_CASES = _columns(
+    "case_id|Case", "kind|Kind", "user_id|User", "context|Context", "served_at|Served|time", "item_id|Item",
+    "system_a|System A", "system_b|System B", "verdicts|Verdicts|int",
+)  # fmt: skip
+
+
+def projects(db: Database) -> Table:
+    """One row per project."""
+    found = project_overview(db)
+    notes = [] if found else [Note("no project yet: an import makes one", step=Step("import"))]
+    return _listed(
+        "Projects", _PROJECTS, found, notes, f"{quantity(len(found), 'project')}." if found else ""
+    )
+
+
+def project(of: Project) -> Table:
+    """The content of one project, one row per kind of thing, with names if there are few."""
+    db, key = of.db, of.id
+    counts = dict(project_counts(db, key))
+    known, runs_made = list_raters(db, key), list_runs(db, key)
+    verdicts = sum(row["verdicts"] for row in known)
+    counts |= {
+        "cases": case_count(db, key),
+        "raters": len(known),
+        "verdicts": verdicts,
+        "runs": len(runs_made),
+    }
+    details = {
+        "events": ", ".join(f"{name} {count:,}" for name, count in event_counts(db, key).items()),
+        "heldout": ", ".join(heldout_types(db, key)),
+        "slates": ", ".join(systems(db, key)),
+        "raters": ", ".join(row["name"] for row in known),
+        "runs": ", ".join(f"{row['id']} {row['state']}" for row in runs_made[:5]),
+    }
+    rows = [
+        {"what": what, "count": count, "details": details.get(what, "")} for what, count in counts.items()
+    ]
+    notes = [Note(sentence, "warning") for sentence in held_out_copies(db, key).sentences]
+    if repeated := repeated_events(db, key):
+        notes.append(
+            Note(
+                f"{quantity(repeated, 'event')} imported more than once: judges and metrics count each only once"
+            )
+        )
+    if not verdicts:
+        notes.append(Note("nothing is judged yet", step=Step("judge")))
+    said = f"{quantity(counts['users'], 'user')}, {quantity(counts['items'], 'item')}, {quantity(verdicts, 'verdict')}"
+    by = f" of {quantity(len(known), 'rater')}" if known else ""
+    return Table(
+        f"Project {of.name}", _columns("what|What", "count|Count|int", "details|Details"), tuple(rows), tuple(notes),
+        answer=f"{said}{by}.",
+    )  # fmt: skip
+
+
+def imports(of: Project, _: Options) -> Table:
+    """One row per import, newest first."""
+    found = [
+        dict(row) | {"warnings": len(json.loads(row["warnings"]))}
+        for row in reversed(list_imports(of.db, of.id))
+    ]
+    stored, skipped = (sum(row[name] for row in found) for name in ("rows_stored", "rows_skipped"))
+    answer = f"{quantity(len(found), 'import')}: {quantity(stored, 'row')} stored, {skipped:,} skipped."
+    table = _listed(
+        "Imports", _IMPORTS, found, () if found else (Note("no import yet", step=Step("import")),), answer
+    )
+    return _brief(table, "id", "kind", "path", "rows_stored", "rows_skipped", "created_at", "undone_at")
+
+
+def cases(of: Project, choose: Options) -> Table:
+    """One row per case with its number of verdicts; only the first `limit` cases."""
+    found, total = list_cases(of.db, of.id, choose.limit), case_count(of.db, of.id)
+    judged = sum(row["verdicts"] > 0 for row in found)
+    notes = [Note(f"{len(found):,} of {total:,} cases")] if len(found) < total else []
+    if not total:
+        notes.append(Note("no case yet: planning a run or importing labels makes them", step=Step("judge")))
+    answer = (
+        f"{quantity(total, 'case')}, {judged:,} of the {len(found):,} listed with verdicts." if total else ""
+    )
+    table = _listed("Cases", _CASES, found, notes, answer)
+    used = [
+        name
+        for name in ("context", "served_at", "item_id", "system_b")
+        if any(row[name] for row in table.rows)
+    ]
+    return _brief(table, "case_id", "kind", "user_id", "system_a", "verdicts", *used)
+
+
+def saved_filters(of: Project, _: Options) -> Table:
+    """The named filters of the list of verdicts."""
+    found: list[Row] = [
+        {"name": saved.name, "filter": saved.filter, "saved": saved.created_at}
+        for saved in stored_filters(of.db, of.id)
+    ]
+    columns = _columns("name|Name", "filter|Filter", "saved|(Saved)|time")
+    return _listed(
+        f"Saved filters of {of.name}", columns, found, () if found else ("no filter is saved yet",)
+    )
+
+
+# ---- raters and prompts ----------------------------------------------------------------------------------------------
+
+_RATERS = _columns(
+    "name|Rater", "kind|Kind", "protocols|Protocols", "verdicts|Verdicts|int", "failed|(Failed)|int", "recipe|Made from",
+    "settings|Asked with", "created_at|(Made)|time",
+)  # fmt: skip
+_PROMPTS = _columns(
+    "name|Prompt", "version|Version|int", "protocol|Protocol", "domain|Domain", "origin|Origin", "runs|Runs|int",
+    "description|Description",
+)  # fmt: skip
+
+
+def raters(of: Project, _: Options) -> Table:
+    """One row per rater: its kind, its verdicts, the raters that it is made from, and how its runs were asked."""
+    found = list_raters(of.db, of.id)
+    asked: dict[str, dict[str, None]] = {}
+    for run in run_conditions(of.db, of.id):
+        spec = json.loads(run.judge).get("spec", "")
+        others = {"protocol", *settings_that("cases", "draw", "work")}
+        said = "; ".join(filter(None, (spec, run.prompt.name, _unusual(run.settings, others))))
+        asked.setdefault(run.rater, {})[said] = None
+    rows = [
+        dict(row)
+        | {
+            "recipe": _recipe(row["recipe"]),
+            "protocols": row["protocols"].replace(",", ", "),
+            "settings": " | ".join(asked.get(row["name"], {})),
+        }
+        for row in found
+    ]
+    total, failed = (sum(row[name] for row in found) for name in ("verdicts", "failed"))
+    lost = f", {failed:,} failed" if failed else ""
+    answer = f"{quantity(len(found), 'rater')} gave {quantity(total, 'verdict')}{lost}." if found else ""
+    notes = [Note(text) for text in rater_notes(project_raters(of.db, of.id).values())]
+    if not found:
+        notes.append(Note("nobody has judged anything yet", step=Step("judge")))
+    table = _listed("Raters", _RATERS, rows, notes, answer)
+    return _brief(table, "name", "kind", "protocols", "verdicts", "failed", "recipe")
+
+
+def _recipe(text: str) -> str:
+    recipe = json.loads(text)
+    if "rule" in recipe and "raters" in recipe:
+        return f"{recipe['rule']} of {', '.join(recipe['raters'])}"
+    return "; ".join(f"{key}: {value}" for key, value in recipe.items())
+
+
+def prompts(db: Database) -> Table:
+    """One row per version of a prompt."""
+    found = list_prompts(db)
+    used = sum(row["runs"] > 0 for row in found)
+    table = _listed(
+        "Prompts", _PROMPTS, found, (), f"{quantity(len(found), 'prompt')}, {used:,} used by runs."
+    )
+    return _brief(table, "name", "version", "protocol", "domain", "origin", "runs")
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+_RUNS = _columns(
+    "id|Run", "name|(Name)", "project|Project", "rater|Rater", "protocol|Protocol", "judge|(Judge)", "prompt|Prompt",
+    "state|State", "calls|Calls|int", "done|Done|int", "failed|Failed|int", "cached|(Cached)|int", "tokens_in|(Tokens in)|int",
+    "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd", "unknown_usd|(Not known)|usd", "seconds|Time|seconds",
+)  # fmt: skip
+_SETTINGS = _columns(
+    "id|Run", "rater|Rater", "protocol|Protocol", "judge|Judge", "model|Model", "digest|Digest", "prompt|Prompt",
+    "prompt_digest|Prompt SHA-256", "top_k|Top k|int", "history|History|int", "history_days|Days|int", "swap|Both orders",
+    "repeats|Repeats|int", "temperature|Temperature|float", "seed|Seed", "aspects|Aspects", "shots|Shots",
+    "profile|Profile", "other|Other settings", "created_at|Planned|time",
+)  # fmt: skip
+_FAILURES = _columns(
+    "id|Run", "rater|Rater", "protocol|Protocol", "error_kind|Failure", "failed|Calls|int", "calls|Of|int",
+    "example|For instance",
+)  # fmt: skip
+_BATCHES = _columns(
+    "id|Batch", "remote_id|At the provider", "state|State", "said|Provider says", "calls|Calls|int", "done|Answered|int",
+    "failed|Failed|int", "submitted_at|(Submitted)|time", "server|(Server)", "error|(Error)",
+)  # fmt: skip
+# as JSON has them
+_USUAL = json.loads(json.dumps({name: option.default for name, option in RUN_OPTIONS.items()}))
+_SHOWN = {column.name for column in _SETTINGS} | {"protocol"}
+
+
+def runs(db: Database, of: Project | None = None) -> Table:
+    """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
+    found = list_runs(db, None if of is None else of.id)
+    notes = [Note(text, "warning") for run in found for text in run_notes(run)]
+    if not found:
+        notes.append(Note("no run yet", step=Step("judge")))
+    table = _listed("Runs", _RUNS, found, notes, _runs_answer(found))
+    several = {"project"} if of is None else set()
+    return _brief(
+        table, *several, "id", "rater", "protocol", "prompt", "state", "done", "failed", "cost_usd", "seconds"
+    )
+
+
+def _runs_answer(found: Sequence[StoredRow]) -> str:
+    if not found:
+        return ""
+    calls, done = (sum(run[name] for run in found) for name in ("calls", "done"))
+    unpriced = sum(run["cost_usd"] is None and run["done"] > run["cached"] for run in found)
+    cost = f"{money(sum(run['cost_usd'] or 0.0 for run in found))} spent"
+    if unpriced:
+        cost += f", the cost of {quantity(unpriced, 'run')} unknown"
+    return f"{quantity(len(found), 'run')}: {done:,} of {quantity(calls, 'call')} answered, {cost}."
+
+
+def run_notes(run: StoredRow) -> tuple[str, ...]:
+    """What the figures of a row of v_runs do not include, and a pause requested by its server."""
+    notes = []
+    if run["impossible"]:
+        notes.append(
+            f"run {run['id']}: {quantity(run['impossible'], 'call')} with an impossible stored cost or number of"
+            " tokens (negative or beyond any bound), so there is no sum"
+        )
+    if run["unknown_usd"]:
+        notes.append(
+            f"run {run['id']}: up to {money(run['unknown_usd'])} more may have been billed, for answers without a count"
+            " of tokens, lost answers and calls in flight; a budget counts it as spent"
+        )
+    if run["state"] == "running" and (run["waiting_until"] or "") > now():
+        notes.append(
+            f"run {run['id']}: waits until {run['waiting_until']}, because its server asked for a pause"
+        )
+    return tuple(notes)
+
+
+def run(db: Database, run_id: int) -> Table:
+    """One run, with its settings; notes have its error and why calls failed. Raises NotFoundError."""
+    summary, stored = run_summary(db, run_id), run_row(db, run_id)
+    stands = stop_lines(db, run_id)
+    # if a stopping rule ended the run, these lines give the reason
+    named = ("error",) if not stands or summary["state"] != "done" else ()
+    progress = run_progress(db, run_id)
+    settings = {k: v for k, v in json.loads(stored["settings"]).items() if v not in ("", [], None)}
+    notes = [
+        *stands, *run_notes(summary), *failure_lines(db, run_id), *filter(None, [reused_words(progress)]),
+        *(f"{key}: {summary[key]}" for key in (*named, "created_at", "started_at", "finished_at") if summary[key]),
+        f"settings: {', '.join(f'{key} {_plain(value)}' for key, value in settings.items())}",
+    ]  # fmt: skip
+    columns = (*_RUNS, Column("tokens_reused", "Reused", "int", minor=True))
+    row = dict(summary) | {"tokens_reused": progress.tokens_reused if progress.tokens_counted else None}
+    table = _listed(
+        f"Run {run_id}", columns, [row], [Note(text, "warning") for text in notes], _runs_answer([summary])
+    )
+    return replace(table, settings=settings)
+
+
+def run_settings(of: Project, _: Options) -> Table:
+    """One row per run, oldest first: judge, served model, prompt, and the settings that change what is judged."""
+    rows: list[Row] = []
+    for run in run_conditions(of.db, of.id):
+        settings, judge = json.loads(run.settings), json.loads(run.judge)
+        served = json.loads(run.identity or "{}")
+        rows.append(
+            {
+                column.name: settings.get(column.name, "" if column.kind == "text" else None)
+                for column in _SETTINGS
+            }
+            | {
+                "swap": settings.get("swap"),
+                "temperature": sampling_of(RunSettings.model_validate_json(run.settings), 0).temperature,
+                "seed": str(settings.get("seed", "")),
+                "id": str(run.id),
+                "rater": run.rater,
+                "protocol": run.protocol,
+                "judge": judge.get("spec", ""),
+                "model": served.get("name", ""),
+                "digest": served.get("digest", ""),
+                "prompt": run.prompt.name,
+                "prompt_digest": run.prompt.digest,
+                "other": _unusual(run.settings),
+                "created_at": run_row(of.db, run.id)["created_at"],
+            }
+        )
+    differ = [
+        column.label.lower()
+        for column in _SETTINGS
+        if column.name not in ("id", "rater", "protocol", "created_at", "prompt_digest", "digest")
+        and len({str(row[column.name]) for row in rows}) > 1
+    ]
+    answer = f"{quantity(len(rows), 'run')}, which differ in {', '.join(differ)}." if differ else ""
+    table = _listed("Settings of the runs", _SETTINGS, rows, () if rows else ("no run yet",), answer)
+    return _brief(table, "id", "rater", "protocol", "model", "prompt", "temperature", "repeats", "other")
+
+
+def _unusual(settings: str, but: Collection[str] = _SHOWN) -> str:
+    """The settings that are not at their defaults, without those named."""
+    given = json.loads(settings).items()
+    return ", ".join(f"{k} {_plain(v)}" for k, v in given if k not in but and v != _USUAL.get(k))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return "/".join(f"{name}={one_line(part, 60)}" for name, part in value.items())
+    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def failures(of: Project, _: Options) -> Table:
+    """One row per run and kind of failure, with one error as an example. Failures are not verdicts."""
+    rows: list[Row] = [
+        {name: run[name] for name in ("rater", "protocol", "calls")}
+        | {
+            "id": str(run["id"]),
+            "error_kind": failure["error_kind"],
+            "failed": failure["calls"],
+            "example": one_line(failure["example"] or "", 300),
+        }
+        for run in reversed(list_runs(of.db, of.id))
+        for failure in run_failures(of.db, run["id"])
+    ]
+    kinds: Counter[str] = Counter()
+    for row in rows:
+        kinds[str(row["error_kind"]).replace("_", " ")] += int(str(row["failed"]))
+    answer = (
+        f"{quantity(kinds.total(), 'call')} failed: {', '.join(f'{n:,} {kind}' for kind, n in kinds.most_common())}."
+        if rows
+        else "No call failed."
+    )
+    return _listed("Failed calls", _FAILURES, rows, (), answer)
+
+
+def failure_lines(db: Database, run_id: int) -> list[str]:
+    """Why calls of a run failed, a line for each kind of error, most frequent first; its example is nearly whole."""
+    return [
+        f"{quantity(failure['calls'], 'call')} failed ({failure['error_kind']}), for instance:"
+        f" {one_line(failure['example'] or '', 300 if at else 2000)}"
+        for at, failure in enumerate(run_failures(db, run_id))
+    ]
+
+
+def batches(run_id: int, found: Sequence[StoredRow]) -> Table:
+    """The batches of a run at a provider, oldest first."""
+    notes = () if found else (f"run {run_id} has no batch at a provider",)
+    sent, done = (sum(row[name] or 0 for row in found) for name in ("calls", "done"))
+    answer = (
+        f"{done:,} of {quantity(sent, 'call')} answered in {quantity(len(found), 'batch', 'batches')}."
+        if found
+        else ""
+    )
+    return _listed(
+        f"Batches of run {run_id}",
+        _BATCHES,
+        [dict(row) | {"id": str(row["id"])} for row in found],
+        notes,
+        answer,
+    )
+
+
+# ---- readers ---------------------------------------------------------------------------------------------------------
+
+_LOG = _columns(
+    "id|(Row)", "created_at|When|time", "reader|Reader", "action|Did", "case_id|Case", "rater|Rater", "protocol|(Protocol)",
+    "aspect|Aspect", "label|To", "text|Text", "undoes|(Undoes)", "standing|In effect",
+)  # fmt: skip
+
+
+def triage_log(of: Project, _: Options) -> Table:
+    """One row per action of a reader on a verdict, oldest first; `standing` is no for undone actions and the undo itself."""
+    entries = project_entries(of.db, of.id)
+    rows: list[Row] = []
+    for entry in entries:
+        shown: dict[str, Any] = {c.name: getattr(entry, c.name) for c in _LOG if c.name != "standing"}
+        undoes = "" if entry.undoes is None else str(entry.undoes)
+        rows.append(
+            shown
+            | {"case_id": str(entry.case_id), "undoes": undoes, "standing": "yes" if entry.active else "no"}
+        )
+    counts = Counter(entry.action for entry in entries if entry.active)
+    said = ", ".join(f"{n:,} {action}" for action, n in counts.most_common())
+    answer = f"{quantity(len(entries), 'action')}; in effect: {said or 'none'}." if entries else ""
+    notes = () if rows else ("no reader has decided anything yet",)
+    table = _listed(f"Triage of {one_line(of.name, 60)}", _LOG, rows, notes, answer)
+    return replace(
+        _brief(table, "created_at", "reader", "action", "case_id", "rater", "label", "text", "standing"),
+        settings={"project": of.name},
+    )

@@ -1,0 +1,443 @@
+"""Live experiments: the result of an A/B test of two systems, and whether the judges predicted it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.words import about_base, rater_notes
+from recjudge_tui.shapes import Base, base, battles, scores
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
+from recjudge_tui.stats.defaults import ALPHA
+from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
+from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
+from recjudge_tui.stats.planning import (
+    FEWEST_EXPECTED,
+    FEWEST_IMPRESSIONS,
+    Arm,
+    lift,
+    two_proportions,
+)
+from recjudge_tui.stats.ranking import outcome_estimates
+from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
+from recjudge_tui.store.verdicts.ratings import Question, project_questions
+
+_WHAT = (Column("experiment", "Experiment"), Column("system_a", "System A"), Column("system_b", "System B"))
+
+
+def _arms(name: str, label: str) -> tuple[Column, Column]:
+    """A column of whole numbers for each of the two systems."""
+    return tuple(Column(f"{name}_{side}", f"{label} {side.upper()}", "int", minor=True) for side in "ab")  # type: ignore[return-value]
+
+
+def _rate(side: str) -> tuple[Column, ...]:
+    return (
+        Column(f"rate_{side}", f"Rate {side.upper()}", "float", decimals=5),
+        Column(f"rate_{side}_low", f"{side.upper()} low", "float", minor=True, decimals=5),
+        Column(f"rate_{side}_high", f"{side.upper()} high", "float", minor=True, decimals=5),
+    )
+
+
+_ONLINE = (
+    *_WHAT,
+    Column("began_at", "From", "time", minor=True),
+    Column("ended_at", "To", "time", minor=True),
+    *_arms("users", "Users"),
+    *_arms("impressions", "Impressions"),
+    *_arms("clicks", "Clicks"),
+    *_rate("a"),
+    *_rate("b"),
+    Column("lift", "Lift", "share"),
+    *interval_columns("share"),
+    Column("z", "z", "float"),
+    Column("p", "p", "float", decimals=4),
+    Column("winner", "Winner"),
+    Column("same_way", "Same direction", "int"),
+    Column("judges", "Judges", "int"),
+    Column("note", "Note"),
+)
+_LOG = (
+    *_WHAT,
+    Column("lift", "Lift", "share", minor=True),
+    Column("p", "p", "float", decimals=4, minor=True),
+    Column("winner", "Winner"),
+    Column("rater", "Rater"),
+    Column("kind", "Kind", minor=True),
+    Column("protocol", "Protocol"),
+    Column("measure", "Measure", minor=True),
+    Column("judged", "Judged", "float", minor=True),
+    *interval_columns(of="judged", minor=True),
+    Column("n", "n", "int", minor=True),
+    Column("pointed", "Predicted"),
+    Column("sure", "Significant", minor=True),
+    Column("hit", "Same direction"),
+    Column("hits", "Hits", "int", minor=True),
+    Column("decided", "Decided", "int"),
+    Column("hit_rate", "Hit rate", "share"),
+    Column("hit_low", "Hit low", "share"),
+    Column("hit_high", "Hit high", "share"),
+    Column("note", "Note"),
+)
+_METHODS = (
+    definition(
+        "rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978"
+    ),
+    definition(
+        f"z and p: two proportions, pooled, two-sided; with fewer than {FEWEST_EXPECTED} expected clicks or non-clicks, or"
+        f" {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; all assume independent impressions"
+    ),
+)
+_PREDICTIONS = (
+    definition(
+        "same direction: the rater predicted the winner by its win rate (ties half) or its difference of means; undecided"
+        " experiments do not count, undecided raters count as misses"
+    ),
+    definition("significant: sign flips of the users' means for the two systems alone, p < .05"),
+    definition("based on the current verdicts; the hit rate assumes independent experiments"),
+)
+_EVEN = "even"
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """One rater's verdict on the two systems of an experiment. `p`: sign flips over users, None if no user prefers either."""
+
+    question: Question
+    of_pairs: bool
+    figure: Estimate
+    p: float | None = None
+
+    @property
+    def even(self) -> float:
+        return 0.5 if self.of_pairs else 0.0
+
+    @property
+    def way(self) -> int | None:
+        """The sign for system a; None without a verdict."""
+        return None if self.figure.value is None else int(np.sign(round(self.figure.value - self.even, 12)))
+
+    @property
+    def sure(self) -> bool | None:
+        """Whether the test shows a difference and the interval, if there is one, agrees; None without a verdict."""
+        if self.figure.value is None:
+            return None
+        low, high = self.figure.ci_low, self.figure.ci_high
+        outside = low is None or high is None or not low <= self.even <= high
+        return self.p is not None and self.p < ALPHA and outside
+
+
+def outcomes(project: Project, choose: Options) -> Table:
+    """One row per experiment: rates, lift, z and p, and how many of the raters that compared the two predicted the winner;
+    with `judges` the log. Raises NotFoundError for an unknown experiment."""
+    log = prediction_log(project, choose)
+    if choose.judges:
+        return log
+    rows: list[Row] = []
+    for outcome in _wanted(project, choose.name):
+        judged = [r for r in log.rows if r["experiment"] == outcome.name and r["pointed"] is not None]
+        hits = [row["hit"] for row in judged if row["hit"] is not None]
+        counts = {"same_way": sum(map(bool, hits)) if hits else None, "judges": len(judged)}
+        rows.append(_online(outcome, choose.alpha) | counts)
+    notes = [*log.notes, *_METHODS] if rows else [Note("no experiment is recorded yet")]
+    answer = _answer(rows[-1], len(rows)) if rows else ""
+    table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), {}, {}, answer)
+    names = (
+        "experiment",
+        "system_a",
+        "system_b",
+        "rate_a",
+        "rate_b",
+        "lift",
+        "ci_low",
+        "ci_high",
+        "p",
+        "winner",
+        "note",
+    )
+    return _with_brief(table, names)
+
+
+def prediction_log(project: Project, choose: Options) -> Table:
+    """One row per experiment and rater that judged both systems, in the order in which the experiments were added, with the hit
+    rate so far. Hit rates have Clopper and Pearson's interval. Raises NotFoundError for an unknown experiment."""
+    wanted = {outcome.name for outcome in _wanted(project, choose.name)}
+    chosen = _base(project, choose.aspect)
+    tallies: dict[tuple[str, str], list[bool]] = {}
+    rows: list[Row] = []
+    for outcome in list_outcomes(project.db, project.id):
+        online = _online(outcome, choose.alpha)
+        head = {name: online[name] for name in ("experiment", "system_a", "system_b", "lift", "p", "winner")}
+        told = [
+            _log_row(chosen, outcome, online["winner"], prediction, tallies)
+            for prediction in (_predictions(chosen, outcome) if chosen else ())
+        ]
+        if outcome.name in wanted:
+            empty: Row = {"rater": None, "pointed": None, "note": "no rater has compared the two systems"}
+            rows += [head | row for row in told or [empty]]
+    judging = {row["rater"] for row in rows if row["rater"] is not None}
+    notes: list[Note] = []
+    if judging and chosen:
+        asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
+        notes = [*about_base(asked), *rater_notes(asked), *_PREDICTIONS]
+    table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=_hit_rates(rows))
+    return _with_brief(
+        table, ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note")
+    )
+
+
+def _with_brief(table: Table, names: Sequence[str]) -> Table:
+    columns = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
+    rows = tuple({name: row[name] for name in names if name in row} for row in table.rows)
+    return replace(table, brief=Table(table.title, columns, rows))
+
+
+def _base(project: Project, aspect: str) -> Base | None:
+    """Everybody's verdicts on the aspect; None where there are none."""
+    known = {question.aspect for question in project_questions(project.db, project.id)}
+    if aspect not in known and aspect == OVERALL:
+        return None
+    return base(project, Selection(aspect=aspect, readers=True))
+
+
+def _wanted(project: Project, name: str | None) -> list[Outcome]:
+    found = [outcome for outcome in list_outcomes(project.db, project.id) if name in (None, outcome.name)]
+    if name is not None and not found:
+        raise unknown_outcome(project.db, project.id, name)
+    return found
+
+
+def _online(outcome: Outcome, alpha: float) -> Row:
+    a = Arm(outcome.clicks_a, outcome.impressions_a)
+    b = Arm(outcome.clicks_b, outcome.impressions_b)
+    gain, test = lift(a, b), two_proportions(a, b)
+    decided = test.z is not None and test.p is not None and test.p < alpha
+    winner = None if not decided else outcome.system_a if (test.z or 0) > 0 else outcome.system_b
+    row: Row = {"experiment": outcome.name}
+    row |= {name: getattr(outcome, name) for name in Outcome._fields if name != "name"}
+    for side, arm in (("a", a), ("b", b)):
+        rate = arm.estimate()
+        row |= {
+            f"rate_{side}": rate.value,
+            f"rate_{side}_low": rate.ci_low,
+            f"rate_{side}_high": rate.ci_high,
+        }
+    undecided = "" if decided or test.note else f"not decided: p >= {alpha:g}"
+    return row | {
+        "lift": gain.value,
+        **interval_cells(gain),
+        "z": test.z,
+        "p": test.p,
+        "winner": winner,
+        "note": join_notes(gain.note, test.note, undecided),
+    }
+
+
+# ---- what raters predicted -------------------------------------------------------------------------------------------
+
+
+def _predictions(chosen: Base, outcome: Outcome) -> Iterator[_Prediction]:
+    """The raters that judged both systems, judges before people."""
+    known = chosen.ratings.cases.systems
+    if outcome.system_a not in known or outcome.system_b not in known:
+        return
+    for question in chosen.questions:
+        verdicts = chosen.ratings.verdicts[question]
+        of_pairs = chosen.ratings.cases.is_pair[verdicts.row]
+        if of_pairs.any() and (told := _of_pairs(chosen, question, outcome)):
+            yield told
+        if not of_pairs.all() and (told := _of_lists(chosen, question, outcome)):
+            yield told
+
+
+def _of_pairs(chosen: Base, question: Question, outcome: Outcome) -> _Prediction | None:
+    """Win rate of a over b; None if the rater judged no such pair."""
+    contests = battles(chosen.ratings, question)
+    try:
+        a, b = (contests.systems.index(name) for name in (outcome.system_a, outcome.system_b))
+    except ValueError:
+        return None
+    here = ((contests.a == a) & (contests.b == b)) | ((contests.a == b) & (contests.b == a))
+    if not here.any():
+        return None
+    seen = np.where(contests.a == a, contests.outcome, -contests.outcome)[here]
+    users, known = contests.user[here], ~np.isnan(seen)
+    figure = outcome_estimates(seen, users)["win_rate"]
+    return _Prediction(question, True, figure, sign_flip_test(user_means(seen[known], users[known])))
+
+
+def _of_lists(chosen: Base, question: Question, outcome: Outcome) -> _Prediction | None:
+    """Mean value of a's lists or texts minus that of b's; None if the rater judged neither."""
+    every = scores(chosen.ratings, question)
+    of_a, of_b = (
+        every.system == (every.systems.index(name) if name in every.systems else -1)
+        for name in (outcome.system_a, outcome.system_b)
+    )
+    if not of_a.any() and not of_b.any():
+        return None
+    if not of_a.any() or not of_b.any():
+        return _Prediction(question, False, undefined("judged only one of the two systems"))
+    here = of_a | of_b
+    values, first, users = every.value[here], of_a[here], every.user[here]
+    p = sign_flip_test(_user_differences(values, first, users))
+    return _Prediction(question, False, difference_of_means(values, first, users), p)
+
+
+def _user_differences(values: FloatArray, first: BoolArray, users: IntArray) -> FloatArray:
+    """Each user's mean of the rows marked `first` minus that of the others, NaN without either; rows (n,) to (users,)."""
+    known = ~np.isnan(values)
+    codes, count = encode(users[known])
+
+    def means(side: BoolArray) -> FloatArray:
+        sums = np.bincount(codes[side], weights=values[known][side], minlength=count).astype(np.float64)
+        return ratio(sums, np.bincount(codes[side], minlength=count).astype(np.float64))
+
+    return means(first[known]) - means(~first[known])
+
+
+def _log_row(
+    chosen: Base | None,
+    outcome: Outcome,
+    winner: object,
+    told: _Prediction,
+    tallies: dict[tuple[str, str], list[bool]],
+) -> Row:
+    assert chosen is not None
+    question, figure, way = told.question, told.figure, told.way
+    hits = tallies.setdefault((question.rater, question.protocol), [])
+    to = None if way is None else {1: outcome.system_a, -1: outcome.system_b}.get(way, _EVEN)
+    hit = None if way is None or winner is None else to == winner
+    hits += [] if hit is None else [hit]
+    rate = clopper_pearson(sum(hits), len(hits))
+    return {
+        "rater": question.rater,
+        "kind": chosen.rater(question).kind,
+        "protocol": question.protocol,
+        "measure": "win rate" if told.of_pairs else "difference of means",
+        "judged": figure.value,
+        "judged_low": figure.ci_low,
+        "judged_high": figure.ci_high,
+        "n": figure.n,
+        "pointed": to,
+        "sure": told.sure,
+        "hit": hit,
+        "hits": sum(hits),
+        "decided": len(hits),
+        "hit_rate": rate.value,
+        "hit_low": rate.ci_low,
+        "hit_high": rate.ci_high,
+        "note": join_notes(
+            figure.note if figure.value is None else "",
+            "" if rate.value is not None else "no experiment is decided yet",
+        ),
+    }
+
+
+# ---- sentences -------------------------------------------------------------------------------------------------------
+
+
+def _answer(row: Row, experiments: int) -> str:
+    """The newest experiment: lift, interval, p, and how many raters predicted it."""
+    gain, low, high, p = (row[name] for name in ("lift", "ci_low", "ci_high", "p"))
+    first = "" if experiments == 1 else f"{quantity(experiments, 'experiment')}; the newest: "
+    if not isinstance(gain, float) or not isinstance(p, float):
+        return f"{first}{row['experiment']} shows nothing ({row['note']})."
+    ends = (
+        f" [{100 * low:+.1f}, {100 * high:+.1f}]"
+        if isinstance(low, float) and isinstance(high, float)
+        else ""
+    )
+    chance = "p < .0001" if p < 0.0001 else f"p {p:.4f}".replace("0.", ".")
+    said = (
+        f"{row['system_a']} got {100 * gain:+.1f} %{ends} clicks a view against {row['system_b']} ({chance})"
+    )
+    if row["winner"] is None:
+        return f"{first}{said}: not decided."
+    judges = (
+        f"; {row['same_way']} of {quantity(int(str(row['judges'])), 'rater')} predicted it"
+        if row["judges"]
+        else ""
+    )
+    return f"{first}{said}{judges}."
+
+
+def _hit_rates(rows: Sequence[Row]) -> str:
+    """Each rater's hit rate at the end of the log."""
+    last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
+    told = [
+        f"{rater} ({protocol}) in {row['hits']} of {row['decided']}"
+        for (rater, protocol), row in last.items()
+    ]
+    return f"The winner was predicted by {', '.join(told)} decided experiments." if told else ""
+
+
+# ---- recording -------------------------------------------------------------------------------------------------------
+
+_MOST = 10**15
+
+
+def outcome_of(
+    systems: Sequence[str],
+    impressions: str,
+    clicks: str,
+    name: str | None = None,
+    began_at: str = "",
+    ended_at: str = "",
+    users: tuple[int | None, int | None] = (None, None),
+) -> Outcome:
+    """An experiment as a person writes it: `5000000,5e6` impressions, and clicks as numbers or as rates (`0.619%,0.523%`).
+
+    Raises UsageError for anything that cannot be.
+    """
+    if len(systems) != 2 or systems[0] == systems[1]:
+        raise UsageError("an experiment has two different systems", next_step="Write them as new,old.")
+    shown = [_count(text, "impressions", None) for text in _two(impressions, "impressions")]
+    clicked = [
+        _count(text, "clicks", views) for text, views in zip(_two(clicks, "clicks"), shown, strict=True)
+    ]
+    for system, views, hits, customers in zip(systems, shown, clicked, users, strict=True):
+        if views == 0:
+            raise UsageError(f"{system} was never shown; a rate needs impressions")
+        if hits > views:
+            raise UsageError(f"{system} cannot have more clicks ({hits:,}) than impressions ({views:,})")
+        if customers is not None and not 0 < customers <= views:
+            raise UsageError(
+                f"{system} cannot have been shown to {customers:,} users in {views:,} impressions"
+            )
+    title = f"{systems[0]} vs {systems[1]}" if name is None else name.strip()
+    if not title:
+        raise UsageError("the experiment's name is empty")
+    return Outcome._make((title, *systems, *shown, *clicked, began_at, ended_at, *users))
+
+
+def _two(text: str, what: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if len(parts) != 2:
+        raise UsageError(f"{what} “{text}”: two numbers are needed, one for each system")
+    return parts
+
+
+def _count(text: str, what: str, of: int | None) -> int:
+    """A whole number, or, of so many impressions, a rate."""
+    try:
+        percent = text.endswith("%")
+        number = float(text.removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        number = float("nan")
+    is_rate = of is not None and (percent or not number.is_integer()) if number == number else False
+    if is_rate and 0 <= number <= 1:
+        return round(number * (of or 0))
+    if not (0 <= number <= _MOST and number.is_integer()) or percent:
+        rate = ", or a rate such as 0.619%" if of is not None else ""
+        raise UsageError(f"{what} “{text}”: a whole number from 0 to {_MOST:,} is needed{rate}")
+    return int(number)

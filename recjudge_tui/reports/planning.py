@@ -1,0 +1,386 @@
+"""How many cases an evaluation needs, from assumptions or from a project's verdicts so far, and what these could have shown.
+
+One formula for all (`stats.planning`): the normal one of the test that is used, of the mean of the users' means against 0, whose
+variance holds the design effect of users with several cases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.words import about_base, rater_notes
+from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.estimate import join_notes
+from recjudge_tui.stats.planning import (
+    ONE_CASE,
+    Discordance,
+    UserSizes,
+    detectable,
+    intraclass,
+    possible_correlation,
+    power_of,
+    share_discordance,
+    units_needed,
+    user_factor,
+    user_sizes,
+    win_rate_discordance,
+)
+from recjudge_tui.store.data.catalogue import check_systems
+from recjudge_tui.store.verdicts.ratings import Question
+
+_FEW_USERS = 30
+_WHO = (Column("rater", "Rater"), Column("system", "System"), Column("opponent", "Against"))
+_ASSUMED = {
+    True: (
+        Column("ties", "True ties", "share", minor=True),
+        Column("consistency", "Consistent", "share", minor=True),
+    ),
+    False: (
+        Column("label", "Label", minor=True),
+        Column("share", "Share", "share", minor=True),
+        Column("correlation", "Correlation", "float", minor=True),
+    ),
+}
+_NEEDED = (
+    Column("cases_per_user", "Per user", "float", minor=True, decimals=2),
+    Column("icc", "ICC", "float", minor=True),
+    Column("design_effect", "Design effect", "float", minor=True),
+    Column("difference", "Difference", "share"),
+    Column("needed", "Needed", "int"),
+    Column("users_needed", "Users needed", "int"),
+    Column("calls_needed", "Calls", "int", minor=True),
+)
+_AT_HAND = (
+    Column("n", "Available", "int", minor=True),
+    Column("users", "Users", "int", minor=True),
+    Column("seen", "Observed", "share", minor=True),
+    Column("detectable", "Detectable", "share"),
+    Column("power_at_hand", "Power", "share"),
+)
+_NOTE = Column("note", "Note")
+_METHOD = definition(
+    "needed: the normal formula for the mean of the users' means against 0, ((z_(1-α/2) + z_power) / difference)² times its"
+    " variance; design effect: how many times more cases that takes than with one case a user; ICC by analysis of variance"
+    " (Donner 1986)"
+)
+_UNITS = {
+    True: definition(
+        "a case is a pair of lists in both orders (two calls); difference: of the win rate (ties half) from one half, among"
+        " pairs judged alike in both orders; the others are ties, which pull it towards one half"
+    ),
+    False: definition(
+        "a case is a user (or a user's item) with a list (text) of each system (two calls); difference: of two shares of one"
+        " label, paired by user"
+    ),
+}
+_HINDSIGHT = definition(
+    "detectable: the smallest difference that the available cases would have shown with this power; not a test of the"
+    " observed difference"
+)
+
+
+@dataclass(frozen=True)
+class _Situation:
+    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users. At hand are `n` cases
+    of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
+
+    of_pairs: bool
+    ties: float = 0.0
+    consistency: float = 1.0
+    share: float = 0.5
+    correlation: float = 0.0
+    cases_per_user: float = 1.0
+    icc: float | None = 0.0
+    sizes: UserSizes = ONE_CASE
+    fitted: bool = False
+    label: str = ""
+    n: int = 0
+    users: int = 0
+    seen: float | None = None
+    note: str = ""
+
+    @property
+    def factor(self) -> float:
+        return user_factor(self.sizes, self.icc or 0.0)
+
+    def discordance(self, difference: float) -> Discordance:
+        """Raises ValueError for an impossible difference."""
+        if self.of_pairs:
+            return win_rate_discordance(0.5 + difference, self.ties, self.consistency)
+        target, correlation = self.share + difference, self.correlation
+        if self.fitted and 0 <= target <= 1:
+            # a measured correlation may be impossible for the planned shares
+            correlation = possible_correlation(target, self.share, correlation)
+        return share_discordance(target, self.share, correlation)
+
+    def cells(self) -> Row:
+        names = ("ties", "consistency") if self.of_pairs else ("share", "correlation")
+        return {name: getattr(self, name) for name in (*names, "cases_per_user", "icc")}
+
+
+def plan(project: Project | None, choose: Options) -> Table:
+    """Cases needed, under assumptions alone or, in a project, for each rater and two systems as measured from its verdicts,
+    with what the available cases could have shown; stated options replace measured values.
+
+    Raises UsageError for assumptions that contradict each other or the protocol, NotFoundError for an unknown rater or system.
+    """
+    choose = choose.but(differences=_check(choose))
+    of_pairs = compares_lists(choose.protocol)
+    kind, title = _ASSUMED[of_pairs], f"Plan: {choose.protocol}"
+    if project is None:
+        if choose.between or choose.rater:
+            raise UsageError("systems and raters need a project", "Name the project.")
+        situation = _stated(_Situation(of_pairs), choose)
+        rows = []
+        for difference in choose.differences:
+            try:
+                rows.append(_needed(situation, difference, choose))
+            except ValueError as error:
+                raise UsageError(
+                    f"a difference of {difference:.1%} is impossible", f"{error}.".capitalize()
+                ) from error
+        return _with_brief(
+            Table(
+                title,
+                (*kind, *_NEEDED, _NOTE),
+                tuple(rows),
+                (_METHOD, _UNITS[of_pairs]),
+                answer=_answer(rows, choose),
+            )
+        )
+    check_systems(project.db, project.id, choose.between)
+    chosen = base(project, choose.selection())
+    rows = [
+        {"rater": question.rater, "system": system, "opponent": opponent} | row
+        for question in chosen.questions
+        for system, opponent, measured in _situations(chosen, question, choose)
+        for row in _rows(_stated(measured, choose), choose)
+    ]
+    notes = [] if rows else [Note("there are no verdicts to measure from yet")]
+    notes += [*about_base(chosen), *rater_notes(chosen)]
+    notes += [_METHOD, _UNITS[of_pairs], _HINDSIGHT] if rows else []
+    columns = (*_WHO, *kind, *_NEEDED, *_AT_HAND, _NOTE)
+    return _with_brief(Table(title, columns, tuple(rows), tuple(notes), answer=_answer(rows, choose)))
+
+
+def _check(choose: Options) -> tuple[float, ...]:
+    """The differences to plan for. Raises UsageError for assumptions that contradict each other or the protocol."""
+    protocols_meeting(choose.protocol)
+    if not protocol_facts(choose.protocol).labels:
+        labelled = [name for name in offered() if protocol_facts(name).labels]
+        raise UsageError(
+            f"{choose.protocol} scores have no labels to count", next_step=f"Plan for {', '.join(labelled)}."
+        )
+    for name in ("share", "correlation") if compares_lists(choose.protocol) else ("ties", "consistency"):
+        if choose[name] is not None:
+            raise UsageError(f"{name} has no meaning for {choose.protocol}")
+    if choose.between and len(set(choose.between)) != 2:
+        raise UsageError("two different systems are needed", next_step="Name them as new,old.")
+    try:
+        differences = tuple(float(difference) for difference in choose.differences)
+    except ValueError:
+        differences = ()
+    if not differences or not all(0 < difference <= 1 for difference in differences):
+        raise UsageError(
+            f"differences {', '.join(map(str, choose.differences))}: numbers above 0 and at most 1 are needed, as 0.05,0.1"
+        )
+    return differences
+
+
+def _stated(situation: _Situation, choose: Options) -> _Situation:
+    """The situation with the assumptions that are stated."""
+    names = ("ties", "consistency", "share", "correlation", "cases_per_user", "icc")
+    given = {name: choose[name] for name in names if choose[name] is not None}
+    made = replace(situation, fitted=bool(situation.n) and "correlation" not in given, **given)
+    return replace(made, sizes=user_sizes(made.cases_per_user)) if "cases_per_user" in given else made
+
+
+def _needed(situation: _Situation, difference: float, choose: Options) -> Row:
+    expected, factor = situation.discordance(difference), situation.factor
+    users = units_needed(expected, alpha=choose.alpha, power=choose.power, factor=factor)
+    needed = None if users is None else math.ceil(users * situation.cases_per_user - 1e-9)
+    return situation.cells() | {
+        "difference": difference,
+        "design_effect": factor * situation.cases_per_user,
+        "needed": needed,
+        "users_needed": users,
+        "calls_needed": None if needed is None else 2 * needed,
+        "note": ""
+        if needed is not None
+        else "more than ten million"
+        if expected.delta
+        else "cannot be detected",
+    }
+
+
+def _rows(situation: _Situation, choose: Options) -> Iterator[Row]:
+    """A row for each difference, with what the cases at hand could have shown."""
+    most = 0.5 - situation.ties / 2 if situation.of_pairs else 1.0 - situation.share
+    test = {"alpha": choose.alpha, "factor": situation.factor}
+    reach = detectable(situation.discordance, 0.0, most, situation.users, power=choose.power, **test)
+    at_hand: Row = {"n": situation.n, "users": situation.users, "seen": situation.seen, "detectable": reach}
+    at_hand |= {} if situation.of_pairs else {"label": situation.label}
+    for difference in choose.differences:
+        try:
+            row = _needed(situation, difference, choose)
+            row["power_at_hand"] = power_of(situation.discordance(difference), situation.users, **test)
+        except ValueError as error:
+            row = situation.cells() | {
+                "difference": difference,
+                "needed": None,
+                "power_at_hand": None,
+                "note": str(error),
+            }
+        few = "too few cases for any difference" if reach is None else ""
+        yield row | at_hand | {"note": join_notes(str(row["note"]), situation.note, few)}
+
+
+# ---- what the verdicts so far show -----------------------------------------------------------------------------------
+
+
+def _situations(chosen: Base, question: Question, choose: Options) -> Iterator[tuple[str, str, _Situation]]:
+    """The measured values of a rater, for each two systems it judged."""
+    if compares_lists(choose.protocol):
+        yield from _pairs(chosen, question, choose.between)
+        return
+    values = chosen.ratings.verdicts[question].value
+    names = label_names(chosen.project.db, chosen.project.id, choose.protocol, question.aspect, values)
+    if names is not None and not chosen.rater(question).of_metrics:
+        yield from _shares(chosen, question, max(names), names[max(names)], choose.between)
+
+
+def _pairs(chosen: Base, question: Question, wanted: Sequence[str]) -> Iterator[tuple[str, str, _Situation]]:
+    contests = battles(chosen.ratings, question)
+    names = contests.systems
+    for a in range(len(names)):
+        for b in range(a + 1, len(names)):
+            here = (contests.a == a) & (contests.b == b) & ~np.isnan(contests.outcome)
+            if not here.any() or (wanted and {names[a], names[b]} != set(wanted)):
+                continue
+            wins, ties, losses = contests.grid[a, b]
+            position = float(contests.position_ties[a, b])
+            alike = wins + ties + losses - position
+            found = _at_hand(_Situation(True), contests.outcome[here], contests.user[here])
+            yield (
+                names[a],
+                names[b],
+                replace(
+                    found,
+                    ties=float((ties - position) / alike) if alike else 0.0,
+                    consistency=float(alike / (wins + ties + losses)),
+                    seen=float((wins - losses) / alike / 2) if alike else None,
+                ),
+            )
+
+
+def _shares(
+    chosen: Base, question: Question, best: float, label: str, wanted: Sequence[str]
+) -> Iterator[tuple[str, str, _Situation]]:
+    every = scores(chosen.ratings, question)
+    known = ~np.isnan(every.value)
+    pair, hit = chosen.ratings.cases.pair[every.case], (every.value == best).astype(np.float64)
+    order = [wanted.index(name) if name in wanted else len(wanted) for name in every.systems]
+    places = sorted(range(len(every.systems)), key=lambda at: (order[at], at))
+    for at, first in enumerate(places):
+        for second in places[at + 1 :]:
+            names = every.systems[first], every.systems[second]
+            if wanted and set(names) != set(wanted):
+                continue
+            left, right = (np.flatnonzero((every.system == code) & known) for code in (first, second))
+            _, one, two = np.intersect1d(pair[left], pair[right], return_indices=True)
+            hits, others = hit[left[one]], hit[right[two]]
+            if not hits.size:
+                continue
+            found = _at_hand(_Situation(False), hits - others, every.user[left[one]])
+            yield (
+                *names,
+                replace(
+                    found,
+                    label=label,
+                    share=float(others.mean()),
+                    correlation=_phi(hits, others),
+                    seen=float((hits - others).mean()),
+                ),
+            )
+
+
+def _at_hand(situation: _Situation, values: FloatArray, users: IntArray) -> _Situation:
+    """The available cases, and how alike those of one user are."""
+    sizes = np.unique(users, return_counts=True)[1]
+    alike = intraclass(values, users)
+    note = join_notes(
+        ""
+        if alike.value is not None or values.size == sizes.size
+        else f"correlation within users unknown: {alike.note}",
+        f"few users ({sizes.size}), so only approximate" if sizes.size < _FEW_USERS else "",
+    )
+    return replace(
+        situation,
+        n=int(values.size),
+        users=int(sizes.size),
+        cases_per_user=values.size / sizes.size,
+        icc=alike.value,
+        sizes=tuple((int(size), float(np.mean(sizes == size))) for size in np.unique(sizes)),
+        note=note,
+    )
+
+
+def _phi(a: FloatArray, b: FloatArray) -> float:
+    """The correlation of two yes-or-no answers; 0 where one does not vary."""
+    spread = float(a.std() * b.std())
+    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread else 0.0
+
+
+# ---- what people read first ------------------------------------------------------------------------------------------
+
+
+def _with_brief(table: Table) -> Table:
+    names = (
+        "rater",
+        "system",
+        "opponent",
+        "difference",
+        "needed",
+        "users_needed",
+        "n",
+        "users",
+        "detectable",
+        "power_at_hand",
+        "note",
+    )
+    kept = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
+    rows = tuple({c.name: row[c.name] for c in kept if c.name in row} for row in table.rows)
+    return replace(table, brief=Table(table.title, kept, rows))
+
+
+def _answer(rows: Sequence[Row], choose: Options) -> str:
+    """What the first difference takes, and what is there."""
+    row = next((row for row in rows if row["needed"] is not None), None)
+    if row is None:
+        return "No number of cases shows these differences." if rows else ""
+    difference = float(str(row["difference"]))
+    what = (
+        f"a win rate of {50 + 100 * difference:g} %"
+        if compares_lists(choose.protocol)
+        else f"{100 * difference:g} points"
+    )
+    takes = f"takes {quantity(int(str(row['needed'])), 'case')} of {quantity(int(str(row['users_needed'])), 'user')}"
+    said = f"To show {what} with power {100 * choose.power:g} % {takes} ({int(str(row['calls_needed'])):,} calls)"
+    if "rater" not in row:
+        return f"{said}."
+    here = f"{row['rater']} has judged {int(str(row['n'])):,} of {row['system']} against {row['opponent']}"
+    power = row["power_at_hand"]
+    shows = f", which would show it in {100 * power:.0f} % of repetitions" if isinstance(power, float) else ""
+    return f"{said}; {here}{shows}."

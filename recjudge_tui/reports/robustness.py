@@ -1,0 +1,630 @@
+"""Tests of a judge: the order of two lists, another user's list, and several prompts on the same pairs (SAER; Liu et al.,
+SIGIR 2026)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from recjudge_tui.domain.made_lists import (
+    ADVERSARIAL,
+    CORRECT,
+    Variant,
+    adversarial_pair,
+)
+from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.sanity import position_decides, sanity
+from recjudge_tui.reports.words import (
+    briefly,
+    count_text,
+    first_few,
+    interval_text,
+    origin_notes,
+    rater_notes,
+    sanity_warnings,
+    share_cells,
+    share_text,
+)
+from recjudge_tui.shapes import (
+    Answers,
+    Base,
+    BothOrders,
+    LeftOut,
+    answers,
+    base,
+    battles,
+    generation_notes,
+    rank_of,
+)
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import ALPHA
+from recjudge_tui.stats.estimate import join_notes, undefined
+from recjudge_tui.stats.hypotheses import holm, paired_counts, share_difference, sign_flip_test, user_means
+from recjudge_tui.stats.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.ranking import tally
+from recjudge_tui.store.cases.made_lists import (
+    foreign_lists,
+    items_had,
+    who_judged,
+)
+from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.runs.call_statistics import rater_runs
+from recjudge_tui.store.verdicts.generations import (
+    Lifetimes,
+    adversarial_lifetimes,
+    in_generation,
+    judged_content,
+    newest_judged,
+)
+from recjudge_tui.store.verdicts.ratings import Question, load_questions, load_ratings
+
+RATER, NOTE = Column("rater", "Rater"), Column("note", "Note")
+
+
+def _number(cell: object) -> float | None:
+    return cell if isinstance(cell, float) else None
+
+
+# ---- the order of the lists ------------------------------------------------------------------------------------------
+
+_WHO = (RATER, Column("system", "System"), Column("opponent", "Against"), Column("aspect", "Aspect"))
+_POSITION = (
+    *_WHO, Column("gap", "Gap", "float", decimals=2), Column("pairs", "Pairs", "int"),
+    Column("consistency", "Consistency", "share"), *interval_columns("share"), Column("true_ties", "True ties", "int"),
+    Column("position_ties", "Position ties", "int"), Column("favoured", "Favoured"), Column("favour", "Net share", "share"),
+    Column("favour_low", "Net low", "share", minor=True), Column("favour_high", "Net high", "share", minor=True),
+    Column("p", "p", "float", minor=True, decimals=4), Column("p_holm", "p (Holm)", "float", minor=True, decimals=4),
+    Column("first_share", "First wins", "share"), Column("first_low", "First low", "share", minor=True),
+    Column("first_high", "First high", "share", minor=True), Column("decided", "Decided", "int", minor=True),
+    Column("consistent", "Consistent", "int", minor=True), Column("true_share", "Ties share", "share", minor=True),
+    Column("true_low", "Ties low", "share", minor=True), Column("true_high", "Ties high", "share", minor=True),
+    Column("set_1", "Set 1 chosen", "int", minor=True), Column("set_2", "Set 2 chosen", "int", minor=True),
+    Column("set_1_share", "Set 1 share", "share", minor=True), NOTE,
+)  # fmt: skip
+_POSITION_BRIEF = (
+    Column("rater", "rater"), Column("about", "aspect"), Column("systems", "systems"),
+    Column("gap", "gap", "float", decimals=1), Column("pairs", "pairs", "int"), Column("alike", "alike %", "share"),
+    Column("interval", "95 % CI"), Column("first_share", "first wins %", "share"), Column("true_ties", "ties", "int"),
+    Column("position_ties", "flips", "int"), Column("favoured", "favoured"), NOTE,
+)  # fmt: skip
+_COUNTS = (
+    *_WHO, Column("counted", "Count of"), Column("wins", "Wins", "int"), Column("losses", "Losses", "int"),
+    Column("ties", "Ties", "int"), Column("true_ties", "True ties", "int"), Column("position_ties", "Position ties", "int"),
+    Column("failed", "Failed", "int"), Column("n", "n", "int"), Column("consistency", "Consistency", "share"),
+    *interval_columns("share"), NOTE,
+)  # fmt: skip
+_ABOUT_POSITION = """\
+consistency (alike): share of pairs with the same answer in both orders (SAER; Liu et al., SIGIR 2026)
+a position tie (flip): the two orders disagreed; a true tie: a tie in both
+first wins: of the answers that prefer a list, the share that prefers the one shown first (Set 1)
+Set 1 share: the same over pairs whose orders disagreed; one half if position favours no set
+net share: share of calls that chose Set 1 minus share that chose Set 2; the systems cancel out
+favoured: the net share differs from 0 by sign flips of the users' means, after Holm's correction for all rows
+gap: how far apart the pointwise ratings of the two lists are (Good 2, Partial 1, Poor 0)""".splitlines()
+
+
+def position(project: Project, choose: Options) -> Table:
+    """Consistency, true and position ties, and the favoured set, by rater, aspect and pair of systems; with several pairs of
+    systems first over all of them. `gap`: also by how far apart the lists are rated. `counts`: calls beside verdicts."""
+    if not compares_lists(choose.protocol):
+        offered = ", ".join(with_unit("pair"))
+        raise UsageError(f"{choose.protocol} does not show two lists", f"These do: {offered}.")
+    for name in filter(None, (choose.rater, choose.quality)):
+        rater_row(project.db, project.id, name)
+    asked = [
+        part
+        for part in answers(project, choose.protocol)
+        if choose.rater in (None, part.question.rater) and choose.aspect in (None, part.question.aspect)
+    ]
+    raters = tuple(dict.fromkeys(part.question.rater for part in asked))
+    chosen = base(project, Selection(choose.protocol, choose.aspect, raters))
+    if not asked:
+        nothing = Note(
+            "no run has judged pairs, and no imported judgement tells its order", "data", Step("position")
+        )
+        return Table(f"Position: {choose.protocol}", _POSITION, (), (nothing,))
+    table = _raw_counts(chosen, asked) if choose.counts else _by_order(chosen, asked, choose)
+    earlier = [
+        Note(f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out")
+        for part in asked
+        if part.earlier
+    ]
+    return replace(table, notes=(*table.notes, *earlier, *origin_notes(chosen), *rater_notes(chosen)))
+
+
+def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
+    rows: list[Row] = []
+    reasons: dict[tuple[str, str], str] = {}
+    gaps: dict[str, FloatArray] = {}
+    for part in asked:
+        rater, _, aspect = part.question
+        met = part.question in chosen.ratings.verdicts
+        reasons[rater, aspect] = sanity(chosen, part.question, reasons=False).reason if met else ""
+        apart = part.by_systems()
+        for system, opponent, alike in [(None, None, part), *apart] if len(apart) > 1 else apart:
+            who: Row = {"rater": rater, "system": system, "opponent": opponent, "aspect": aspect}
+            orders = alike.both_orders()
+            rows.append(who | {"gap": None} | _order_row(orders, part.cases.user))
+            if choose.gap and system:
+                rated_by = choose.quality or rater
+                if rated_by not in gaps:
+                    gaps[rated_by] = _gaps(chosen.project, rated_by)
+                gap = gaps[rated_by][orders.row]
+                rows += [
+                    who | {"gap": size} | _order_row(orders.among(gap == size), part.cases.user)
+                    for size in np.unique(gap[~np.isnan(gap)]).tolist()
+                ]
+    for row, p in zip(rows, holm([_number(row["p"]) for row in rows]), strict=True):
+        side = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2"
+        row |= {"p_holm": p, "favoured": side if p is not None and p < ALPHA else ""}
+    notes = sanity_warnings(reasons)
+    if choose.gap and all(row["gap"] is None for row in rows):
+        unrated = "no rows by gap: there are no pointwise ratings of both lists of a pair"
+        notes.append(Note(unrated, "data", Step("judge")))
+    of_first = [row for row in rows if row["gap"] is None and row["aspect"] == rows[0]["aspect"]]
+    # the first row of a rater is about all its pairs of systems
+    first = {str(row["rater"]): row for row in reversed(of_first)}
+    said = [_order_said(row, reasons[rater, str(row["aspect"])]) for rater, row in reversed(first.items())]
+    several = len({row["aspect"] for row in rows}) > 1
+    brief = [
+        # agreement of a judge that says nothing is no merit
+        row | ({"ci_low": None} if reasons[str(row["rater"]), str(row["aspect"])] else {"alike": row["consistency"]})
+        | {"about": row["aspect"] if several else None}
+        | {"systems": f"{row['system']} : {row['opponent']}" if row["system"] else "all"}
+        for row in rows
+    ]  # fmt: skip
+    table = Table(
+        f"Position: {choose.protocol}", _POSITION, tuple(rows), (*notes, *map(definition, _ABOUT_POSITION)),
+        answer=first_few(said),
+    )  # fmt: skip
+    return briefly(table, _POSITION_BRIEF, brief)
+
+
+def _order_said(row: Row, reason: str) -> str:
+    if reason or not row["pairs"]:
+        return f"{row['rater']}: {reason or row['note']}"
+    shared = f"{row['consistent']:,} of {row['pairs']:,} pairs have the same answer in both orders"
+    alike = f"{shared} ({share_text(row, 'consistency')})"
+    if row["consistency"] == 1 or row["first_share"] is None:
+        return f"{row['rater']}: {alike}: position does not matter"
+    ends = interval_text({"ci_low": row["first_low"], "ci_high": row["first_high"]}, "share")
+    share = 100 * (_number(row["first_share"]) or 0)
+    claim = "position matters" if row["favoured"] else "neither place is favoured beyond chance"
+    first = f"the first list wins {share:.0f} % of {row['decided']:,} answers (95 % CI {ends})"
+    return f"{row['rater']}: {first}: {claim}; {alike}"
+
+
+def _order_row(orders: BothOrders, users: IntArray) -> Row:
+    both = ~(np.isnan(orders.straight) | np.isnan(orders.swapped))
+    first, second, user = orders.straight[both], orders.swapped[both], users[orders.row[both]]
+    apart = first != second
+    agreed = share_estimate(~apart, user) if apart.size else undefined("no pair answered in both orders")
+    tied = share_estimate((first == 0) & ~apart, user)
+    # in order a-b the first set is system a (1), in order b-a it is system b (-1)
+    chosen, owner = np.concatenate([first, -second]), np.concatenate([user, user])
+    wins = share_estimate(chosen[chosen != 0] > 0, owner[chosen != 0])
+    torn = np.concatenate([first[apart], -second[apart]])
+    set_1, set_2 = int((torn > 0).sum()), int((torn < 0).sum())
+    net = (first - second) / 2
+    favour = mean_estimate(net, user, (-1.0, 1.0))
+    return {
+        "pairs": agreed.n, "consistent": int((~apart).sum()), "consistency": agreed.value, **interval_cells(agreed),
+        "true_ties": int(((first == 0) & ~apart).sum()), "position_ties": int(apart.sum()),
+        "true_share": tied.value, "true_low": tied.ci_low, "true_high": tied.ci_high,
+        "set_1": set_1, "set_2": set_2, "set_1_share": set_1 / (set_1 + set_2) if set_1 + set_2 else None,
+        "first_share": wins.value, "first_low": wins.ci_low, "first_high": wins.ci_high, "decided": wins.n,
+        "favour": favour.value, "favour_low": favour.ci_low, "favour_high": favour.ci_high,
+        "p": sign_flip_test(user_means(net, user)), "note": agreed.note if agreed.value is None else "",
+    }  # fmt: skip
+
+
+def _gaps(project: Project, rater: str) -> FloatArray:
+    """By case: the difference between the rater's pointwise ratings of the pair's two lists; NaN if one is missing."""
+    rated_alone = {"raters": {rater}, "protocols": {SAER[0]}, "aspect": OVERALL}
+    ratings = load_ratings(project.db, project.id, **rated_alone, newest=False)  # type: ignore[arg-type]
+    cases = ratings.cases
+    content = judged_content(project.db, project.id, cases.ids)
+    sides = [
+        # a list that was never imported is identified by its user and system
+        np.where(slate > 0, slate, -1 - cases.user * len(cases.systems) - system)
+        for slate, system in ((content.slate_a, cases.system_a), (content.slate_b, cases.system_b))
+    ]
+    rated: dict[int, float] = {}
+    for verdicts in ratings.verdicts.values():
+        rated |= dict(zip(sides[0][verdicts.row].tolist(), verdicts.value.tolist(), strict=True))
+    a, b = (np.array([rated.get(code, np.nan) for code in side.tolist()]) for side in sides)
+    return np.where(cases.is_pair, np.abs(a - b), np.nan)
+
+
+def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
+    """For each pair of systems the verdicts after adjudication, then the single calls; `wins` are those of `system`."""
+    rows: list[Row] = []
+    for part in asked:
+        question = part.question
+        judged = battles(chosen.ratings, question) if question in chosen.ratings.verdicts else None
+        for system, opponent, alike in part.by_systems():
+            who: Row = {
+                "rater": question.rater,
+                "system": system,
+                "opponent": opponent,
+                "aspect": question.aspect,
+            }
+            order = _order_row(alike.both_orders(), part.cases.user)
+            shown = {name: order[name] for name in ("true_ties", "consistency", "ci_low", "ci_high", "note")}
+            # in a run in progress, calls may exist before their verdict
+            if judged is not None and {system, opponent} <= set(judged.systems):
+                a, b = (judged.systems.index(name) for name in (system, opponent))
+                wins, ties, losses = (int(n) for n in judged.grid[a, b])
+                shown |= {"wins": wins, "ties": ties, "losses": losses, "n": wins + ties + losses}
+                shown |= {
+                    "failed": int(judged.failed[a, b]),
+                    "position_ties": int(judged.position_ties[a, b]),
+                }
+            calls = tally(np.sign(alike.value))
+            counts = {
+                "wins": calls.wins,
+                "ties": calls.ties,
+                "losses": calls.losses,
+                "failed": calls.failed,
+                "n": calls.n,
+            }
+            rows += [who | {"counted": "verdicts"} | shown, who | {"counted": "calls"} | counts]
+    about = definition("verdicts: both orders adjudicated; calls: each order by itself")
+    return Table(f"Verdicts and calls: {chosen.selection.protocol}", _COUNTS, tuple(rows), (about,))
+
+
+# ---- another user's list ---------------------------------------------------------------------------------------------
+
+VARIANTS: tuple[Variant, ...] = ("published", "unseen")
+_NO_PAIRS = Note("no adversarial pair has been judged yet", "data", Step("robustness"))
+_ADVERSARIAL = (
+    RATER, Column("lists", "Lists"), Column("system", "System"), Column("outcome", "Outcome"),
+    Column("count", "Pairs", "int"), Column("share", "Share", "share"), *interval_columns("share"), Column("n", "n", "int"),
+    Column("failed", "Failed", "int", minor=True), Column("own_first", "Own list first", "share", minor=True),
+    Column("own_second", "Second", "share", minor=True), Column("own_first_n", "n first", "int", minor=True), NOTE,
+)  # fmt: skip
+_ADVERSARIAL_BRIEF = (
+    Column("rater", "rater"), Column("lists", "lists"), Column("system", "system"), Column("share", "own list %", "share"),
+    Column("interval", "95 % CI"), Column("wrong", "wrong %", "share"), Column("tie", "tie %", "share"),
+    Column("n", "n", "int"), Column("failed", "failed", "int"), NOTE,
+)  # fmt: skip
+_ABOUT_PAIRS = """\
+published: a user's own list against another user's by the same system (SAER; Liu et al., SIGIR 2026)
+unseen: the other user's list without items that the user already has, both lists cut to the same length
+own list first, second: the share where the own list is shown first, and second; unlike if the place decides
+in the paper (100 pairs, as published): annotators 78 / 21 / 1 and 73 / 18 / 9 % correct / wrong / tie, the judge 91 / 4 / 5\
+""".splitlines()
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Verdicts on adversarial pairs, one row each: 1 correct, 0 tie, -1 wrong, NaN if it failed.
+
+    `of`: the rater, a place in `base.questions`; `row`: the case; `system`: the foreign list's name; `own_first`: 1 if the
+    own list was shown first, 0 if not, NaN if unknown (people). `lifetimes`: of all cases, if lists were replaced.
+    """
+
+    base: Base
+    lifetimes: Lifetimes | None
+    of: IntArray
+    unseen: BoolArray
+    row: IntArray
+    system: IntArray
+    value: FloatArray
+    own_first: FloatArray
+
+    def among(self, kept: BoolArray) -> _Pairs:
+        columns = ("of", "unseen", "row", "system", "value", "own_first")
+        return replace(self, **{name: getattr(self, name)[kept] for name in columns})
+
+    @property
+    def user(self) -> IntArray:
+        return self.base.ratings.cases.user[self.row]
+
+    @property
+    def right(self) -> FloatArray:
+        return np.where(np.isnan(self.value), np.nan, self.value > 0)
+
+    def systems(self) -> dict[int, str]:
+        """The system behind each place in `cases.systems`, by place."""
+        names = self.base.ratings.cases.systems
+        return {at: names[at].partition(":")[2] for at in np.unique(self.system).tolist()}
+
+    def newest(self, rows: IntArray) -> BoolArray:
+        """The verdicts on lists that were current when the newest of these cases were."""
+        if self.lifetimes is None:
+            return np.ones(self.row.size, dtype=np.bool_)
+        return in_generation(self.lifetimes, self.row, newest_judged(self.lifetimes, rows))
+
+    def current(self) -> tuple[_Pairs, list[Note]]:
+        """Each rater's verdicts on the newest lists that it judged, and how many others are left out."""
+        kept = np.zeros(self.row.size, dtype=np.bool_)
+        notes = []
+        for at, question in enumerate(self.base.questions):
+            own = self.of == at
+            kept |= own & self.newest(self.row[own])
+            left_out = generation_notes(int((own & ~kept).sum()), 0)
+            notes += [Note(f"{question.rater}: {note}") for note in left_out]
+        return self.among(kept), notes
+
+    def parts(self) -> list[tuple[Variant, str, _Pairs]]:
+        """The verdicts by kind of lists and rater, judges first."""
+        return [
+            (variant, question.rater, self.among(here))
+            for variant in VARIANTS
+            for at, question in enumerate(self.base.questions)
+            if (here := (self.of == at) & (self.unseen == (variant == "unseen"))).any()
+        ]
+
+    def reasons(self) -> dict[str, str]:
+        """Why the verdicts of a rater say nothing, by rater."""
+        said = {}
+        for at in np.unique(self.of).tolist():
+            mine, question = self.among(self.of == at), self.base.questions[at]
+            decided = ~np.isnan(mine.own_first) & (np.abs(mine.value) == 1)
+            first = int(((mine.value == 1) == (mine.own_first == 1))[decided].sum())
+            found = sanity(self.base, question, reasons=False).reason
+            if why := found or position_decides(first, int(decided.sum())):
+                said[question.rater] = why
+        return said
+
+    def notes(self) -> list[Note]:
+        """What is wrong with the raters' verdicts, and what the raters are."""
+        asked = tuple(self.base.questions[at] for at in np.unique(self.of).tolist())
+        wrong = [Note(f"{rater}: {why}", "warning") for rater, why in self.reasons().items()]
+        return [*wrong, *rater_notes(replace(self.base, questions=asked))]
+
+
+def verdicts_on_made(project: Project, protocol: str) -> Base:
+    """The verdicts on cases made to test judges, judges before people."""
+    judged = who_judged(project.db, project.id, protocol)
+    questions = [Question(rater, protocol, aspect) for rater, aspect in judged.items()]
+    ratings = load_questions(project.db, project.id, questions)
+    questions.sort(key=lambda question: rank_of(ratings.raters[question.rater]))
+    return Base(project, Selection(protocol), ratings, tuple(questions), LeftOut())
+
+
+def _pairs(project: Project) -> _Pairs:
+    """All verdicts on adversarial pairs, on the lists of every import."""
+    chosen = verdicts_on_made(project, ADVERSARIAL)
+    cases, verdicts = (
+        chosen.ratings.cases,
+        [chosen.ratings.verdicts[question] for question in chosen.questions],
+    )
+    none = np.zeros(0, dtype=np.int64)
+    row = np.concatenate([none, *(part.row for part in verdicts)])
+    of = np.repeat(np.arange(len(verdicts)), [part.row.size for part in verdicts])
+    # labels may have degrees, but only the chosen list counts
+    value = np.sign(np.concatenate([none.astype(float), *(part.value for part in verdicts)])) * CORRECT
+    own_first = np.full((len(verdicts), cases.ids.size), np.nan)
+    for part in answers(project, ADVERSARIAL, newest=False):
+        if part.question in chosen.questions:
+            own_first[chosen.questions.index(part.question), part.row] = part.swapped
+    codes = list(zip(cases.system_a[row].tolist(), cases.system_b[row].tolist(), strict=True))
+    named = {(a, b): adversarial_pair(cases.systems[a], cases.systems[b]) for a, b in set(codes)}
+    known = np.array([named[code] is not None for code in codes], dtype=np.bool_)
+    unseen = np.array(
+        [pair is not None and pair.variant == "unseen" for pair in map(named.get, codes)], dtype=np.bool_
+    )
+    lifetimes = adversarial_lifetimes(project.db, project.id, cases.ids) if row.size else None
+    every = _Pairs(chosen, lifetimes, of, unseen, row, cases.system_a[row], value, own_first[of, row])
+    return every.among(known)
+
+
+def adversarial(project: Project, choose: Options) -> Table:
+    """Correct, wrong and tie by kind of pair and rater, one row each, and the same shares for the own list shown first, and
+    second. `rater`: that rater, and the others on its pairs; else everybody on the pairs they judged."""
+    if choose.rater is not None:
+        rater_row(project.db, project.id, choose.rater)
+    every = _pairs(project)
+    pairs, left_out = every.current()
+    if choose.rater is not None:
+        asked = [at for at, question in enumerate(every.base.questions) if question.rater == choose.rater]
+        pairs = every.among(np.isin(every.row, pairs.row[np.isin(pairs.of, asked)]))
+        left_out = [note for note in left_out if note.startswith(f"{choose.rater}: ")]
+    title = "Adversarial: a user's own list against another user's"
+    if not pairs.row.size:
+        return Table(title, _ADVERSARIAL, (), (_NO_PAIRS,))
+    reasons, parts, names = pairs.reasons(), pairs.parts(), pairs.systems()
+    rows: list[Row] = []
+    brief: list[Row] = []
+    said: dict[str, str] = {}
+    for variant, rater, part in parts:
+        systems = sorted({*part.systems().values()})
+        for system in (None, *(systems if choose.by_system and len(systems) > 1 else ())):
+            here = [at for at, name in names.items() if system in (None, name)]
+            made = _outcome_rows(part.among(np.isin(part.system, here)))
+            rows += [{"rater": rater, "lists": variant, "system": system} | row for row in made]
+            correct = rows[-3]
+            others = {"wrong": made[1]["share"], "tie": made[2]["share"], "failed": correct["failed"] or None}
+            brief.append(correct | others)
+            if system is None and variant == parts[0][0]:
+                told = f"prefers the user's own list in {count_text(correct)} pairs ({share_text(correct)})"
+                said[rater] = f"{rater}: {reasons[rater]}" if rater in reasons else f"{rater} {told}"
+    said = {name: said[name] for name in sorted(said, key=lambda name: name != choose.rater)}
+    notes = [*pairs.notes(), *_gives_itself_away(pairs)]
+    if len({part.row.tobytes() for variant, _, part in parts if variant == "published"}) > 1:
+        notes.append(Note("the raters saw different pairs", "data", Step("choose", {"option": "rater"})))
+    if len({*names.values()}) == 1:
+        notes.append(Note("all lists are from one system, because there was no second one for half of them"))
+    notes += [*left_out, *map(definition, _ABOUT_PAIRS)]
+    table = Table(title, _ADVERSARIAL, tuple(rows), tuple(notes), answer=first_few([*said.values()]))
+    return briefly(table, _ADVERSARIAL_BRIEF, brief)
+
+
+def _outcome_rows(part: _Pairs) -> list[Row]:
+    answered, unknown = ~np.isnan(part.value), np.isnan(part.own_first).all()
+    rows: list[Row] = []
+    for outcome, meant in (("correct", 1.0), ("wrong", -1.0), ("tie", 0.0)):
+        hits = np.where(answered, part.value == meant, np.nan)
+        first, second = (hits[answered & (part.own_first == place)] for place in (1, 0))
+        rows.append(
+            {"outcome": outcome, **share_cells(hits, part.user), "failed": int((~answered).sum())}
+            | {"own_first": float(first.mean()) if first.size else None}
+            | {"own_second": float(second.mean()) if second.size else None}
+            | {"own_first_n": None if unknown else int((part.own_first == 1).sum())}
+        )
+    return rows
+
+
+def _gives_itself_away(pairs: _Pairs) -> Iterator[Note]:
+    """How often a foreign list, as published, shows what the user already has."""
+    project, published = pairs.base.project, np.unique(pairs.row[~pairs.unseen])
+    shown = foreign_lists(project.db, pairs.base.ratings.cases.ids[published].tolist())
+    if shown:
+        has = {
+            user: items_had(project.db, project.id, user)
+            for user in {each.user_id for each in shown.values()}
+        }
+        held = [len(has[each.user_id] & set(each.items)) for each in shown.values()]
+        yield Note(
+            f"as published, {sum(n > 0 for n in held)} of {len(held)} foreign lists show something that the user"
+            f" already has, {sum(held) / len(held):.1f} items a list"
+        )
+
+
+# ---- several prompts on the same pairs -------------------------------------------------------------------------------
+
+_ABLATION = (
+    RATER, Column("lists", "Lists"), Column("against", "Against"), Column("prompt", "Prompt", minor=True),
+    *(Column(name, name.capitalize(), "int", minor=True) for name in ("correct", "wrong", "ties", "failed")),
+    Column("n", "n", "int"), Column("share", "Share", "share"), *interval_columns("share"),
+    Column("only_first", "Only this", "int"), Column("only_second", "Only the other", "int"),
+    Column("p", "p", "float", decimals=4), Column("p_holm", "p (Holm)", "float", decimals=4),
+    Column("asked", "Calls", "int", minor=True), Column("cached", "From cache", "int", minor=True),
+    Column("tokens_in", "Tokens in", "float", minor=True, decimals=0),
+    Column("tokens_out", "Tokens out", "float", minor=True, decimals=0), Column("cost_usd", "Cost", "usd", minor=True),
+    Column("cost_per_1000", "Cost of 1,000", "usd"), Column("seconds", "Seconds", "seconds", minor=True), NOTE,
+)  # fmt: skip
+_ABLATION_BRIEF = (
+    Column("rater", "rater"), Column("lists", "lists"), Column("share", "own list %", "share"),
+    Column("interval", "95 % CI"), Column("n", "n", "int"), Column("failed", "failed", "int"),
+    Column("better", "better than"), Column("cost_per_1000", "cost of 1,000", "usd"), NOTE,
+)  # fmt: skip
+_ABOUT_ABLATION = """\
+against: share correct of the first prompt minus that of the other on the pairs both answered, interval over users
+p: sign flips of the users' means, adjusted by Holm over the comparisons of one kind of lists
+tokens: the mean of a call; cost of 1,000: calls from the cache at their original cost; seconds: of all calls together
+in the paper: generic 74, over-specified 88, SAER 91 % correct of 100 pairs (Liu et al., SIGIR 2026)""".splitlines()
+
+
+def ablation(project: Project, choose: Options) -> Table:
+    """For each kind of lists one row per rater, then one per pair of raters (`against`), on the pairs both answered. Only
+    rows of the first kind have a cost, that of both kinds together. Raises UsageError for fewer than two raters."""
+    names = tuple(dict.fromkeys(choose.raters))
+    if len(names) < 2:
+        raise UsageError("a comparison needs two raters or more", "Each prompt needs its own rater.")
+    ids = {name: int(rater_row(project.db, project.id, name)["id"]) for name in names}
+    every = _pairs(project)
+    asked = np.array([question.rater in ids for question in every.base.questions], dtype=np.bool_)
+    every = every.among(asked[every.of])
+    pairs, left_out = every.current()
+    spent = {part.question.rater: part for part in answers(project, ADVERSARIAL, newest=False)}
+    rows: list[Row] = []
+    for variant in VARIANTS:
+        own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}
+        for name in (name for name in names if name in own):
+            runs = [run for run in rater_runs(project.db, ids[name]) if run.protocol == ADVERSARIAL]
+            row: Row = {
+                "rater": name,
+                "lists": variant,
+                "against": None,
+                "prompt": runs[-1].prompt if runs else None,
+            }
+            value = own[name].value
+            row |= {"wrong": int((value == -1).sum()), "ties": int((value == 0).sum())}
+            counted = share_cells(own[name].right, own[name].user)
+            row |= {"failed": int(np.isnan(value).sum()), "correct": counted.pop("count"), **counted}
+            rows.append(row | (_spent(spent[name]) if name in spent and variant == VARIANTS[0] else {}))
+        both = {rater: part for kind, rater, part in every.parts() if kind == variant}
+        compared = combinations([name for name in names if name in both], 2)
+        tested = [
+            {"rater": a, "lists": variant, "against": b} | _compared(both[a], both[b]) for a, b in compared
+        ]
+        adjusted = holm([_number(row["p"]) for row in tested])
+        rows += [row | {"p_holm": p} for row, p in zip(tested, adjusted, strict=True)]
+    title = "Ablation of prompts"
+    if not rows:
+        return Table(title, _ABLATION, (), (_NO_PAIRS,))
+    reasons = pairs.reasons()
+    notes = [*pairs.notes(), *left_out]
+    judged = {rater for _, rater, _ in pairs.parts()}
+    if any(every.base.ratings.raters[name].kind == "rules" for name in judged):
+        notes.append(Note("rules reads the lists, not the prompt: its answers are the same for every prompt"))
+    if missing := [name for name in names if name not in judged]:
+        notes.append(Note(f"nothing judged by {', '.join(missing)}"))
+    own_rows = [
+        row | {"better": ", ".join(_beaten(rows, row)), "failed": row["failed"] or None}
+        for row in rows
+        if row["against"] is None
+    ]
+    table = Table(
+        title, _ABLATION, tuple(rows), (*notes, *map(definition, _ABOUT_ABLATION)),
+        answer=_best_prompt(own_rows, reasons),
+    )  # fmt: skip
+    return briefly(table, _ABLATION_BRIEF, own_rows)
+
+
+def _spent(part: Answers) -> Row:
+    """What the calls took; calls from the cache count in means, because a cached reply does not make a prompt cheaper."""
+    took, sent = part.took, ~part.took.cached
+
+    def mean(values: FloatArray) -> float | None:
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if known.size else None
+
+    a_call, paid = mean(took.cost_usd), took.cost_usd[sent & ~np.isnan(took.cost_usd)]
+    return {
+        "asked": int(sent.sum()), "cached": int(took.cached.sum()), "tokens_in": mean(took.tokens_in),
+        "tokens_out": mean(took.tokens_out), "cost_usd": float(paid.sum()) if paid.size else None,
+        "cost_per_1000": None if a_call is None else 1000 * a_call, "seconds": float(np.nansum(took.seconds[sent])),
+    }  # fmt: skip
+
+
+def _compared(a: _Pairs, b: _Pairs) -> Row:
+    """Two raters on the newest pairs that both judged."""
+    common = np.intersect1d(a.row, b.row)
+    a, b = a.among(a.newest(common)), b.among(b.newest(common))
+    _, left, right = np.intersect1d(a.row, b.row, return_indices=True)
+    first, second, user = a.right[left], b.right[right], a.user[left]
+    counts, difference = paired_counts(first, second), share_difference(first, second, user)
+    known = ~np.isnan(first - second)
+    p = sign_flip_test(user_means((first - second)[known], user[known]))
+    same = "as often for every user" if counts.only_first else "on the same pairs"
+    untested = f"they are right {same}, so there is nothing to test" if p is None and counts.n else ""
+    return {
+        "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": counts.only_first,
+        "only_second": counts.only_second, "p": p, "note": join_notes(difference.note, untested),
+    }  # fmt: skip
+
+
+def _beaten(rows: Sequence[Row], own: Row) -> Iterator[str]:
+    """The raters that this one is right more often than, beyond chance."""
+    for row in rows:
+        p, share = _number(row.get("p_holm")), _number(row["share"]) or 0
+        if row["lists"] == own["lists"] and p is not None and p < ALPHA:
+            winner, other = (row["rater"], row["against"]) if share > 0 else (row["against"], row["rater"])
+            if winner == own["rater"]:
+                yield str(other)
+
+
+def _best_prompt(own: Sequence[Row], reasons: Mapping[str, str]) -> str:
+    said = [f"{name}: {reason}" for name, reason in reasons.items()]
+    able = [row for row in own if row["lists"] == own[0]["lists"] and row["rater"] not in reasons]
+    able = sorted((row for row in able if row["n"]), key=lambda row: -(_number(row["share"]) or 0))
+    if able:
+        shares = ", ".join(f"{row['rater']} in {row['correct']:,} of {row['n']:,} pairs" for row in able)
+        beaten = able[0]["better"]
+        best = f"{able[0]['rater']} beats {beaten}" if beaten else "none is told from the others"
+        said.insert(0, f"the user's own list is preferred by {shares}{f': {best}' if len(able) > 1 else ''}")
+    return first_few(said)

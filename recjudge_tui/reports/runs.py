@@ -1,0 +1,353 @@
+"""A run for people: its estimate and outcome as text, its progress while it works, and what sets it apart from others."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
+from recjudge_tui.domain.run_options import RUN_OPTIONS
+from recjudge_tui.domain.text import money, one_line
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs.groups import OtherStage, other_stage
+from recjudge_tui.store.runs.progress import (
+    CallTroubles,
+    FinishedCall,
+    MarkedCounts,
+    VerdictCount,
+    call_troubles,
+    marked_counts,
+    newest_calls,
+    newest_times,
+    prompt_label,
+    verdict_counts,
+)
+from recjudge_tui.store.runs.runs import run_progress, run_row, run_setups
+
+NEWEST_TIMES = 1000
+RATE_OVER_CALLS = 50
+BUCKETS = 60
+_WIDTHS_S = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
+_LONGEST_WORD = 40
+
+
+# ---- the estimate and the outcome ------------------------------------------------------------------------------------
+
+
+def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
+    """The estimate of a run, one fact per line."""
+    lines = [f"{rater} · prompt {prompt} · {estimate.cases:,} cases, {estimate.calls:,} calls"]
+    if estimate.tokens_out:
+        lines.append(
+            f"tokens in {estimate.tokens_in_low:,} to {estimate.tokens_in_high:,}, out about {estimate.tokens_out:,}"
+            f" · longest prompt about {estimate.longest_prompt_tokens:,}"
+        )
+    lines += reuse_lines(estimate)
+    if estimate.images:
+        lines.append(f"images sent: {estimate.images:,}; their tokens are counted above")
+    lines.append(f"cost {cost_range(estimate)} · time {duration(estimate.seconds)}")
+    lines += estimate.published
+    lines += filter(None, (estimate.domain_note, estimate.undated_note, *estimate.copies_notes))
+    lines += [f"drawn: {n:,} users with {level}" for level, n in estimate.strata.items()]
+    lines += [f"left out: {n:,} × {reason}" for reason, n in estimate.left_out.items()]
+    return lines
+
+
+def reuse_lines(estimate: Estimate) -> list[str]:
+    """What the server need not read again, if it is known to remember prompts; empty otherwise."""
+    if not estimate.tokens_reused:
+        return []
+    share = estimate.tokens_reused / max(estimate.tokens_in_low, 1)
+    counted = "; the lower cost counts on it" if estimate.cost_usd_low else ""
+    return [
+        f"about {share:.0%} of the prompt tokens reused: {estimate.reuse_note} has just read them{counted}"
+    ]
+
+
+def reused_words(progress: Progress) -> str:
+    """`72% of prompt tokens reused`; empty if the server reused none or does not say."""
+    share = progress.reused_share
+    return f"{share:.0%} of prompt tokens reused" if share else ""
+
+
+def cost_range(estimate: Estimate) -> str:
+    """`$0 (local)`, `$1.20 to $3.10 (list price)`, or that the price is unknown."""
+    low, high = estimate.cost_usd_low, estimate.cost_usd_high
+    if low is None or high is None:
+        return f"unknown ({estimate.price_note})"
+    if high == 0:
+        return f"$0 ({estimate.price_note})"
+    return f"{money(low)} to {money(high)} ({estimate.price_note})"
+
+
+def short_cost(estimate: Estimate) -> str:
+    """`$0 local`, `$1.20 to $3.10`, `cost unknown`: without the source of the price, which `cost_range` gives."""
+    low, high = estimate.cost_usd_low, estimate.cost_usd_high
+    if low is None or high is None:
+        return "cost unknown"
+    return f"{money(low)} to {money(high)}" if high else f"$0 {estimate.price_note}"
+
+
+def duration(seconds: float | None) -> str:
+    """`unknown until the first run of this judge`, or `about ` and the `span`."""
+    return "unknown until the first run of this judge" if seconds is None else f"about {span(seconds)}"
+
+
+def span(seconds: float) -> str:
+    """`12 s`, `3 min`, `2 h 05 min`."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def outcome_line(run_id: int, progress: Progress) -> str:
+    """The line that scripts read when a run ends."""
+    cost = (
+        "unknown"
+        if progress.cost_usd is None and progress.done > progress.cached
+        else f"${progress.cost_usd or 0:.4f}"
+    )
+    if progress.unknown_usd:
+        cost += f" and at most {money(progress.unknown_usd)} more that is not known"
+    reused = reused_words(progress)
+    return (
+        f"run {run_id} {progress.state}: {progress.done} done, {progress.failed} failed,"
+        f" {progress.cached} from cache, {progress.outstanding} outstanding, cost {cost}"
+        f"{reused and f', {reused}'}"
+    )
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
+
+
+class Pace(NamedTuple):
+    """`rates` are calls per second, oldest first, each over `width_s` seconds. `rate` is the current one, None with
+    fewer than two calls.
+
+    `p95_s` is the 95th percentile of the newest latencies.
+    """
+
+    rates: tuple[float, ...]
+    width_s: int
+    rate: float | None
+    p95_s: float | None
+
+
+class SystemTally(NamedTuple):
+    """The verdicts of a run so far on one system against all others. Ties include position ties."""
+
+    system: str
+    won: int
+    tied: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class RunWatch:
+    """`estimate` is None for a run planned without one. `seconds` is the time worked in attempts that ended in order.
+
+    The newest attempt began at `attempt_started_at` ('' if unknown). Its process, unless it gave the run up, was last
+    heard from at `heartbeat_at`; `pace` is of this attempt alone. `concurrency` is the number of simultaneous calls
+    (None: not started, chosen for the judge), `wanted_concurrency` the requested number (None: as planned). `other` is
+    the run of the other of SAER's two stages. `retry_why`: the server cannot be reached, and the next call tries it at
+    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first.
+    """
+
+    run_id: int
+    project_id: int
+    project: str
+    rater: str
+    prompt: str
+    judge: JudgeSpec
+    settings: RunSettings
+    estimate: Estimate | None
+    state: RunState
+    wanted: Wanted
+    error: str
+    seconds: float
+    attempt_started_at: str
+    heartbeat_at: str
+    concurrency: int | None
+    wanted_concurrency: int | None
+    progress: Progress
+    trouble: CallTroubles
+    marked: MarkedCounts
+    tallies: tuple[SystemTally, ...]
+    pace: Pace
+    done: tuple[FinishedCall, ...]
+    failed: tuple[FinishedCall, ...]
+    finished_at: str
+    waiting_until: str
+    retry_why: str
+    retry_at: str
+    other: OtherStage | None
+
+
+def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | None = None) -> RunWatch:
+    """Everything that a monitor shows of a run. It reads every call of the run once, so call it in a worker.
+
+    Raises NotFoundError when the run is gone.
+    """
+    row = run_row(db, run_id)
+    moment = moment or datetime.now(timezone.utc)
+    settings = RunSettings.model_validate_json(row["settings"])
+    # pauses between attempts do not count as time without progress
+    times = newest_times(db, run_id, NEWEST_TIMES, row["attempt_started_at"] or "")
+    return RunWatch(
+        run_id=run_id,
+        project_id=row["project_id"],
+        project=row["project"],
+        rater=row["rater"],
+        prompt=prompt_label(db, row["prompt_id"]),
+        judge=JudgeSpec.model_validate_json(row["judge"]),
+        settings=settings,
+        estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
+        state=row["state"],
+        wanted=row["wanted"],
+        error=row["error"],
+        seconds=row["seconds"],
+        attempt_started_at=row["attempt_started_at"] or "",
+        heartbeat_at=row["heartbeat_at"] or "",
+        concurrency=row["concurrency"] or settings.concurrency,
+        wanted_concurrency=row["wanted_concurrency"],
+        progress=run_progress(db, run_id),
+        trouble=call_troubles(db, run_id),
+        marked=marked_counts(db, run_id),
+        tallies=system_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
+        pace=pace_of(times, moment if row["state"] == "running" else None),
+        done=tuple(newest_calls(db, run_id, "done", newest)),
+        failed=tuple(newest_calls(db, run_id, "failed", newest)),
+        finished_at=row["finished_at"] or "",
+        waiting_until=row["waiting_until"] or "",
+        retry_why=row["retry_why"] or "",
+        retry_at=row["retry_at"] or "",
+        other=other_stage(db, run_id),
+    )
+
+
+def system_tallies(counts: Sequence[VerdictCount]) -> tuple[SystemTally, ...]:
+    """Wins, ties and losses of each system from the counts of its pairs (value 1: the first system won)."""
+    by_system: dict[str, list[int]] = {}
+    for count in counts:
+        sign = (count.value > 0) - (count.value < 0)
+        by_system.setdefault(count.system_a, [0, 0, 0])[1 - sign] += count.verdicts
+        by_system.setdefault(count.system_b, [0, 0, 0])[1 + sign] += count.verdicts
+    tallies = [SystemTally(system, *count) for system, count in by_system.items()]
+    return tuple(sorted(tallies, key=lambda tally: (tally.lost - tally.won, tally.system)))
+
+
+def seconds_until(moment: str) -> float:
+    """Seconds from now to a stored time; 0 for none, negative for one that has passed."""
+    if not moment:
+        return 0.0
+    return (datetime.fromisoformat(moment) - datetime.now(timezone.utc)).total_seconds()
+
+
+def pace_of(times: Sequence[tuple[str, float | None]], moment: datetime | None) -> Pace:
+    """The pace from (time finished, latency), oldest first.
+
+    rate = (k - 1) / (t_k - t_1) over the newest k <= 50 calls; with `moment` (the run is active) it is k / (moment -
+    t_1), so that it falls while no call finishes. The percentile is by nearest rank over the calls that were made.
+    Without calls everything is empty or None.
+    """
+    latencies = sorted(latency for _, latency in times if latency is not None)
+    p95 = latencies[math.ceil(0.95 * len(latencies)) - 1] if latencies else None
+    ends = [datetime.fromisoformat(time).timestamp() for time, _ in times]
+    if not ends:
+        return Pace((), 1, None, p95)
+    last = moment.timestamp() if moment else ends[-1]
+    width = _bucket_width(last - ends[0], len(ends))
+    counts = [0] * BUCKETS
+    for end in ends:
+        place = BUCKETS - 1 - int((last - end) // width)
+        if 0 <= place < BUCKETS:
+            counts[place] += 1
+    first = next((place for place, count in enumerate(counts) if count), BUCKETS - 1)
+    return Pace(tuple(count / width for count in counts[first:]), width, _rate(ends, moment), p95)
+
+
+def _rate(ends: Sequence[float], moment: datetime | None) -> float | None:
+    recent = ends[-RATE_OVER_CALLS:]
+    if len(recent) < 2:
+        return None
+    calls, until = (len(recent), moment.timestamp()) if moment else (len(recent) - 1, recent[-1])
+    return calls / max(until - recent[0], 0.001)
+
+
+def _bucket_width(span_s: float, calls: int) -> int:
+    """The narrowest width that covers half of the span, with at least two calls per bucket on average."""
+    wanted = max(span_s / BUCKETS / 2, 2 * span_s / calls)
+    return next((width for width in _WIDTHS_S if width >= wanted), _WIDTHS_S[-1])
+
+
+def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -> float:
+    """Seconds worked on the run: its earlier attempts, and the newest one until now, or until it was last heard from
+    if its process died. Pauses between attempts do not count."""
+    if not watch.heartbeat_at or not watch.attempt_started_at:
+        return watch.seconds
+    until = (moment or datetime.now(timezone.utc)) if active else datetime.fromisoformat(watch.heartbeat_at)
+    return watch.seconds + max(
+        (until - datetime.fromisoformat(watch.attempt_started_at)).total_seconds(), 0.0
+    )
+
+
+def eta_s(watch: RunWatch) -> float | None:
+    """Seconds that the outstanding calls will take at the rate of this attempt; None if unknown."""
+    rate = watch.pace.rate
+    return watch.progress.outstanding / rate if rate else None
+
+
+# ---- what sets runs apart --------------------------------------------------------------------------------------------
+
+
+def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]:
+    """run id -> its own prompt and settings, where these are not the same in all runs of its protocol: `top K 5`.
+
+    Settings of execution, such as concurrency, are included.
+    """
+    setups = [
+        (row["id"], row["protocol"], {"prompt": row["prompt"], **json.loads(row["settings"])})
+        for row in run_setups(db, project_id)
+    ]
+    by_protocol: dict[str, list[dict[str, Any]]] = {}
+    for _, protocol, settings in setups:
+        by_protocol.setdefault(protocol, []).append(settings)
+    return {
+        run_id: tuple(
+            _word(name, settings.get(name)) for name in _varying(by_protocol[protocol]) if name in settings
+        )
+        for run_id, protocol, settings in setups
+    }
+
+
+def _varying(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """The settings, in the order of their declaration, that two of the runs do not share; one that an older run does not
+    store has its default there."""
+    names = ("prompt", *RUN_OPTIONS)
+    defaults = {name: option.default for name, option in RUN_OPTIONS.items()}
+    return [
+        name
+        for name in names
+        if len({json.dumps(run.get(name, defaults.get(name)), sort_keys=True) for run in runs}) > 1
+    ]
+
+
+def _word(name: str, value: Any) -> str:
+    label = RUN_OPTIONS[name].label if name in RUN_OPTIONS else name
+    option = RUN_OPTIONS.get(name)
+    if value in (None, "", [], {}):
+        text = option.placeholder if option is not None and option.placeholder else "none"
+    elif isinstance(value, bool) and option is not None and option.form_choices:
+        text = option.form_choices[int(value != option.default)][1]
+    elif isinstance(value, dict):
+        text = ", ".join(f"{key}={word}" for key, word in value.items())
+    else:
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return one_line(text if name == "prompt" else f"{label} {text}", _LONGEST_WORD)

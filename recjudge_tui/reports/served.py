@@ -1,0 +1,83 @@
+"""Which models and prompts answered the runs of two sides, and whether they changed: said from what the replies and the
+servers named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.reports.common.table import Note
+from recjudge_tui.stats.estimate import join_notes
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs.judges import RunIdentity, ServedModel, prompt_match
+
+Runs = Sequence[RunIdentity] | Sequence[ServedModel]
+_LONGEST = 60
+
+
+def model_changed(new: Runs, old: Runs) -> bool | None:
+    """Whether another model (its name, digest or name in replies, else the judge) gave the replies; None where one side has
+    no replies, or it is unknown."""
+    sides = [[run for run in runs if run.replies] for runs in (new, old)]
+    if not all(sides):
+        return None
+    if all(run.name or run.models for side in sides for run in side):
+        now, before = ({(run.name, run.digest, run.models) for run in side} for side in sides)
+        return now != before
+    now_judges, before_judges = ({run.judge for run in side} for side in sides)
+    return True if now_judges != before_judges else None
+
+
+def change_words(new: Runs, old: Runs) -> tuple[str, str]:
+    """What changed, empty if nothing did; and only the new model or prompt."""
+    said, now = [], []
+    for what, changed, names in (
+        ("served model", model_changed(new, old) is True, model_names),
+        ("prompt", {run.prompt for run in new} != {run.prompt for run in old}, _prompts),
+    ):
+        if changed and new and old:
+            said.append(f"{what} changed: {names(new)}, before {names(old)}")
+            now.append(names(new))
+    return join_notes(*said), ", ".join(now)
+
+
+def model_names(runs: Runs) -> str:
+    return " and ".join(sorted({model_text(run) for run in runs}))
+
+
+def _prompts(runs: Runs) -> str:
+    return " and ".join(sorted({run.prompt for run in runs}))
+
+
+def model_text(run: RunIdentity | ServedModel) -> str:
+    digest = f"@{run.digest[:12]}" if run.digest else ""
+    others = [model for model in run.models if model != run.name]
+    named = f"{run.name}{digest}" if run.name else run.judge
+    return one_line(f"{named} ({', '.join(others)})" if others else named, _LONGEST)
+
+
+def served_notes(
+    db: Database, later: tuple[str, list[ServedModel]], earlier: tuple[str, list[ServedModel]]
+) -> Iterator[Note]:
+    """Of the runs of both sides: what changed, which models answered, and whether both got the same texts and new calls."""
+    new, old = later[1], earlier[1]
+    if words := change_words(new, old)[0]:
+        yield Note(words, "warning")
+    if new and old and (changed := model_changed(new, old)) is not True:
+        unknown = "it is unknown whether the served model changed"
+        yield Note(
+            unknown if changed is None else "the served model is the same, as far as the server reports"
+        )
+    for name, runs in dict.fromkeys((name, tuple(runs)) for name, runs in (later, earlier) if runs):
+        texts = [f"{model_text(run)} (run {run.run_id}, {run.created_at[:10]}, {run.prompt})" for run in runs]
+        yield Note(f"{name} was answered by {'; '.join(texts)}")
+    match = prompt_match(db, new, old)
+    if match.changed:
+        text = f"{match.changed:,} of {match.calls:,} shared calls had a different prompt text, so the set was not frozen"
+        yield Note(text, "warning")
+    if cached := sum(run.cached for run in new):
+        calls = sum(run.calls for run in new)
+        yield Note(
+            f"{cached:,} of {calls:,} calls of {later[0]} came from the cache, not from a model", "warning"
+        )

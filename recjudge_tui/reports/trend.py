@@ -1,0 +1,401 @@
+"""Each system's figures period by period: judged ones, flags, offline metrics, and live experiments.
+
+A line joins like with like: win rates of the same two systems, or ratings of periods in which all systems met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.occasions import Over, period_of, period_order, period_range
+from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.served import change_words
+from recjudge_tui.reports.words import about_base, rater_notes
+from recjudge_tui.shapes import Base, base
+from recjudge_tui.stats.arrays import FloatArray, IntArray, encode
+from recjudge_tui.stats.defaults import LEVEL
+from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.stats.intervals import SHARE as SHARE_BOUNDS
+from recjudge_tui.stats.intervals import Bounds, group_means
+from recjudge_tui.stats.planning import Arm, lift
+from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_counts
+from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
+from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
+from recjudge_tui.store.data.catalogue import check_systems, heldout_types, slate_systems
+from recjudge_tui.store.data.heldout import load_evaluation_data
+from recjudge_tui.store.occasions import case_periods, slate_periods
+from recjudge_tui.store.projects.experiments import list_outcomes, outcome_days
+from recjudge_tui.store.runs.judges import run_identities
+from recjudge_tui.store.verdicts.ratings import CaseColumns, Question, flags_and_runs
+
+WIN_RATE, RATING, MEAN, SHARE, FLAGS = "win_rate", "rating", "mean", "share", "flags"
+_NOT_ALL = "no rating: not all systems met in this period, and a line compares the same systems"
+_FIGURES = (
+    "win_rate: (wins + ties / 2) / n of one system against another; rating: Bradley and Terry's over all systems; share of a"
+    " label: of the best label, or of each category; flags: flagged items per verdict, for pairs on both lists together;"
+    " intervals over users"
+)
+_COLUMNS = (
+    Column("period", "Period"), Column("system", "System"), Column("opponent", "Against"), Column("rater", "Rater"),
+    Column("protocol", "Protocol", minor=True), Column("aspect", "Aspect", minor=True), Column("figure", "Figure"),
+    Column("value", "Value", "float"), *interval_columns(), Column("n", "n", "int"),
+    Column("users", "Users", "int", minor=True), Column("failed", "Failed", "int", minor=True), Column("note", "Note"),
+)  # fmt: skip
+Names = tuple[str, str | None]
+
+
+class Dated(NamedTuple):
+    """One question's verdicts that have a period, one row each: the place of the case, of the period in `periods`, the value
+    (NaN: failed), the number of flagged items and the run."""
+
+    question: Question
+    cases: CaseColumns
+    periods: tuple[str, ...]
+    row: IntArray
+    period: IntArray
+    value: FloatArray
+    flags: IntArray
+    run: IntArray
+
+    @property
+    def user(self) -> IntArray:
+        return self.cases.user[self.row]
+
+    def names(self) -> tuple[list[Names], IntArray]:
+        """The systems, or pairs of systems, that were judged, and which of them each row is about."""
+        first, second = self.cases.system_a[self.row], self.cases.system_b[self.row]
+        size, known = len(self.cases.systems), self.cases.systems
+        if not compares_lists(self.question.protocol):
+            met, line = np.unique(first, return_inverse=True)
+            return [(known[at], None) for at in met.tolist()], line.reshape(-1)
+        met, line = np.unique(first * size + second, return_inverse=True)
+        return [(known[at // size], known[at % size]) for at in met.tolist()], line.reshape(-1)
+
+
+def trend(project: Project, choose: Options) -> Table:
+    """One row per line and period, line after line. `changes` in the settings: the periods from which on another model or
+    prompt answers. Raises UsageError for an unknown protocol, metric or period, NotFoundError for an unknown rater, system
+    or context."""
+    over: Over = choose.over
+    within = period_range(over, choose.since or "", choose.until or "")
+    check_systems(project.db, project.id, choose.of)
+    metrics = _metrics(project, choose)
+    # one system is shown against all others
+    among = replace(choose.cases, systems=choose.of if len(choose.of) > 1 else ())
+    chosen = base(project, choose.selection(cases=among), newest=over != "import")
+    chosen = replace(chosen, questions=tuple(_questions(chosen, choose)))
+    period_by_case = case_periods(project.db, project.id, over)
+    rows: list[Row] = []
+    changes: list[dict[str, str]] = []
+    notes: list[Note] = []
+    for question in chosen.questions:
+        dated, left_out = _dated(chosen, question, period_by_case)
+        if left_out:
+            why = "were not imported" if over == "import" else "have no time; by import they have one"
+            of = f"{left_out:,} of {left_out + dated.row.size:,} verdicts left out: their lists {why}"
+            notes.append(Note(f"{question.rater}, {question.protocol} {question.aspect}: {of}"))
+        own = dict(_changes(project, dated))
+        changes += [
+            {"period": at, **question._asdict(), "change": said, "now": now}
+            for at, (said, now) in own.items()
+        ]
+        for row in _judged(chosen, dated):
+            rows.append(
+                row | {"note": join_notes(own.get(str(row["period"]), ("", ""))[0], str(row["note"]))}
+            )
+    rows.sort(key=lambda row: row["figure"] == FLAGS)
+    rows += [*_measured(project, choose, metrics), *(_live(project, over) if over != "import" else ())]
+    rows = [
+        _turned(row, choose.of)
+        for row in rows
+        if within.has(str(row["period"])) and _is_chosen(row, choose.of)
+    ]
+    notes = [*(() if rows else (Note("nothing in these periods yet"),)), *notes]
+    if any(choose.cases.occasions) and any(row["figure"] == "lift" for row in rows):
+        notes.append(Note("live experiments are about every occasion"))
+    shown = sum(row["ci_low"] is not None for row in rows)
+    if shown > 1:
+        by_chance = f"about one in {round(1 / (1 - LEVEL))}, or fewer, misses the true value by chance"
+        notes.append(definition(f"{shown:,} intervals at {LEVEL:.0%} are shown; {by_chance}"))
+    notes += [*about_base(chosen), *rater_notes(chosen), definition(_FIGURES)]
+    notes += map(
+        Note, scale_notes(project.db, project.id, [(q.protocol, q.aspect) for q in chosen.questions])
+    )
+    settings = {"over": over, "k": choose.k, "changes": changes}
+    table = Table(
+        f"Trend by {over}", _COLUMNS, tuple(rows), tuple(notes), settings, answer=_answer(rows, changes)
+    )
+    return replace(table, brief=_brief(table))
+
+
+def _metrics(project: Project, choose: Options) -> tuple[str, ...]:
+    names = tuple(choose.metrics) or (("ndcg",) if heldout_types(project.db, project.id) else ())
+    names = () if names == ("none",) else names
+    if unknown := [name for name in names if name not in LIST_METRICS]:
+        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join(LIST_METRICS)}.")
+    return names
+
+
+def _questions(chosen: Base, choose: Options) -> list[Question]:
+    """Of every rater but metrics, unless one is named; overall, or all aspects of a rater that was not asked for it."""
+    fitting = [q for q in chosen.questions if choose.rater or not chosen.rater(q).of_metrics]
+    overall = {(q.rater, q.protocol) for q in fitting if q.aspect == OVERALL}
+    kept = [
+        q for q in fitting if choose.aspect or q.aspect == OVERALL or (q.rater, q.protocol) not in overall
+    ]
+    return sorted(kept)
+
+
+def _dated(chosen: Base, question: Question, period_by_case: Mapping[int, str]) -> tuple[Dated, int]:
+    """The verdicts on a question that have a period, and how many have none."""
+    db, cases, verdicts = chosen.project.db, chosen.ratings.cases, chosen.ratings.verdicts[question]
+    if cases.selected is not None:
+        verdicts = verdicts.among(cases.selected[verdicts.row])
+    names = [period_by_case.get(case, "") for case in cases.ids[verdicts.row].tolist()]
+    known = tuple(sorted({*names} - {""}, key=period_order))
+    places = {"": -1} | {name: at for at, name in enumerate(known)}
+    period = np.fromiter((places[name] for name in names), dtype=np.int64, count=len(names))
+    here = period >= 0
+    row, every = verdicts.row[here], flags_and_runs(db, chosen.rater(question).id, question, cases)
+    flags, run = np.zeros(cases.ids.size, dtype=np.int64), np.zeros(cases.ids.size, dtype=np.int64)
+    flags[every.row], run[every.row] = every.flags, every.run
+    dated = Dated(question, cases, known, row, period[here], verdicts.value[here], flags[row], run[row])
+    return dated, int((~here).sum())
+
+
+def _changes(project: Project, dated: Dated) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The periods whose verdicts come from another model or prompt than those of the period before."""
+    identities = run_identities(project.db, project.id, dated.question.rater, dated.question.protocol)
+    if len({*identities.values()}) < 2:
+        return
+    by_period: dict[int, list[int]] = {}
+    for period, run in np.unique(np.stack([dated.period, dated.run]), axis=1).T.tolist():
+        if run in identities:
+            by_period.setdefault(period, []).append(run)
+    for before, period in pairwise(sorted(by_period)):
+        old, new = ([identities[run] for run in by_period[at]] for at in (before, period))
+        if (words := change_words(new, old))[0]:
+            yield dated.periods[period], words
+
+
+# ---- judged ----------------------------------------------------------------------------------------------------------
+
+
+def _row(
+    names: Names,
+    figure: str,
+    period: str,
+    estimate: Estimate,
+    question: Question | None = None,
+    failed: int = 0,
+) -> Row:
+    asked = ("rater", "protocol", "aspect")
+    return {
+        "period": period, "system": names[0], "opponent": names[1], **dict(zip(asked, question or (None,) * 3, strict=True)),
+        "figure": figure, "value": estimate.value, **interval_cells(estimate), "n": estimate.n, "users": estimate.groups,
+        "failed": failed, "note": estimate.note,
+    }  # fmt: skip
+
+
+def _judged(chosen: Base, dated: Dated) -> Iterator[Row]:
+    """The lines of one question: of pairs each two systems, and with more than two systems their ratings; of lists each
+    system; and the flagged items per verdict if any item was flagged."""
+    names, line = dated.names()
+    if not compares_lists(dated.question.protocol):
+        for figure, value, bounds in _levels(chosen, dated):
+            yield from _lines(dated, figure, names, line, value, bounds)
+    else:
+        win = np.sign(dated.value) / 2 + 0.5
+        if len(names) == 1:
+            first, second = names[0]
+            for system, value in ((first, win), (str(second), 1 - win)):
+                yield from _lines(dated, WIN_RATE, [(system, None)], line, value, SHARE_BOUNDS)
+        else:
+            yield from _ratings(dated)
+            yield from _lines(dated, WIN_RATE, names, line, win, SHARE_BOUNDS)
+    if dated.flags.any():
+        flags = np.where(np.isnan(dated.value), np.nan, dated.flags)
+        yield from _lines(dated, FLAGS, names, line, flags, None)
+
+
+def _levels(chosen: Base, dated: Dated) -> list[tuple[str, FloatArray, Bounds | None]]:
+    """What is averaged: for labels the share of the best one, for categories the share of each, for scores the mean."""
+    question, db, project_id, value = dated.question, chosen.project.db, chosen.project.id, dated.value
+    different = np.unique(value[~np.isnan(value)])
+    unordered, names = chosen.is_nominal(question), None
+    if unordered or not protocol_facts(question.protocol).scores:
+        names = label_names(db, project_id, question.protocol, question.aspect, different)
+    if not names or not {*different.tolist()} <= names.keys():
+        return [(MEAN, value, value_bounds(db, project_id, question, value))]
+    shown = sorted(names.items()) if unordered else [next(iter(names.items()))]
+    share = ((name, np.where(np.isnan(value), np.nan, value == label)) for label, name in shown)
+    return [(f"{SHARE} of {name}", hits, SHARE_BOUNDS) for name, hits in share]
+
+
+def _lines(
+    dated: Dated,
+    figure: str,
+    names: Sequence[Names],
+    line: IntArray,
+    value: FloatArray,
+    bounds: Bounds | None,
+) -> Iterator[Row]:
+    """The mean of `value` in each period for each line (a place in `names`)."""
+    many = len(dated.periods)
+    group, count, kept = line * many + dated.period, len(names) * many, ~np.isnan(value)
+    failed = np.bincount(group[~kept], minlength=count).tolist()
+    means = group_means(value[kept], dated.user[kept], group[kept], count, bounds)
+    for at, estimate in enumerate(means):
+        if estimate.n or failed[at]:
+            where = names[at // many], figure, dated.periods[at % many]
+            yield _row(*where, estimate, dated.question, failed[at])
+
+
+def _ratings(dated: Dated) -> Iterator[Row]:
+    """Each system's rating in the periods in which all systems met, directly or through others."""
+    both = np.concatenate([dated.cases.system_a[dated.row], dated.cases.system_b[dated.row]])
+    codes, size = encode(both)
+    names = [dated.cases.systems[at] for at in np.unique(both).tolist()]
+    a, b, outcome = codes[: dated.row.size], codes[dated.row.size :], np.sign(dated.value)
+    rows = []
+    for at, period in enumerate(dated.periods):
+        here = dated.period == at
+        counts = user_counts(a[here], b[here], outcome[here], dated.user[here], size)
+        fit = bradley_terry(counts.total)
+        ends, together = rating_intervals(counts, fit), not np.isnan(fit.ratings).any()
+        for place, system in enumerate(names):
+            own = here & ((a == place) | (b == place))
+            known = own & ~np.isnan(outcome)
+            n, users, end = int(known.sum()), np.unique(dated.user[known]).size, ends[place]
+            estimate = Estimate(None, None, None, n, users, note=fit.connectivity.notes[place] or _NOT_ALL)
+            if together:
+                estimate = Estimate(float(fit.ratings[place]), end.low, end.high, n, users, note=end.note)
+            if own.any():
+                failed = int((own & ~known).sum())
+                rows.append((place, _row((system, None), RATING, period, estimate, dated.question, failed)))
+    yield from (row for _, row in sorted(rows, key=lambda of: of[0]))
+
+
+# ---- measured --------------------------------------------------------------------------------------------------------
+
+
+def _measured(project: Project, choose: Options, metrics: Sequence[str]) -> Iterator[Row]:
+    """The mean of each metric over the lists of a system in a period for which it is defined: by import, over all lists that
+    the import contained first, else over the current lists."""
+    if not metrics:
+        return
+    periods = slate_periods(project.db, project.id, choose.over, choose.cases.occasions)
+    systems, wanted = slate_systems(project.db, project.id), {*periods}
+    if choose.over != "import":
+        wanted &= {slate for ids in current_list_ids(project.db, project.id).values() for slate in ids}
+    ranked = list(ranked_slates(project.db, project.id, wanted))
+    lists = [slate_list for _, slate_list in ranked]
+    arrays = load_evaluation_data(project.db, project.id)
+    users = np.array([slate_list.user_id for slate_list in lists])
+    lines = [(systems[slate], periods[slate]) for slate, _ in ranked]
+    keys = sorted(set(lines), key=lambda key: (key[0], period_order(key[1])))
+    place = {key: at for at, key in enumerate(keys)}
+    group = np.array([place[line] for line in lines], dtype=np.int64)
+    for name, value in (list_values(lists, arrays, choose.k, metrics) if lists else {}).items():
+        kept = ~np.isnan(value)
+        means = group_means(value[kept], users[kept], group[kept], len(keys), LIST_METRICS[name].bounds)
+        figure = name if name in NO_CUTOFF else f"{name}@{choose.k}"
+        for (system, period), estimate in zip(keys, means, strict=True):
+            if estimate.n:
+                yield _row((system, None), figure, period, estimate)
+
+
+def _live(project: Project, over: Over) -> Iterator[Row]:
+    """The click rates and the lift of each live experiment, in the period in which its result was recorded."""
+    days = outcome_days(project.db, project.id)
+    for outcome in list_outcomes(project.db, project.id):
+        period, first, second = period_of(days[outcome.name], over), outcome.system_a, outcome.system_b
+        a, b = Arm(outcome.clicks_a, outcome.impressions_a), Arm(outcome.clicks_b, outcome.impressions_b)
+        for row in (
+            _row((first, None), "click_rate", period, a.estimate()),
+            _row((second, None), "click_rate", period, b.estimate()),
+            _row((first, second), "lift", period, lift(a, b)),
+        ):
+            yield row | {"note": join_notes(f"live experiment {outcome.name}", str(row["note"]))}
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def _is_chosen(row: Row, systems: Sequence[str]) -> bool:
+    """Whether a row is about the chosen systems: of one system, about it and any other."""
+    named = [name for name in (row["system"], row["opponent"]) if name is not None]
+    return systems[0] in named if len(systems) == 1 else not systems or all(name in systems for name in named)
+
+
+def _turned(row: Row, systems: Sequence[str]) -> Row:
+    """A win rate of one chosen system, seen from its side."""
+    if len(systems) != 1 or row["opponent"] != systems[0] or row["figure"] != WIN_RATE:
+        return row
+    cells = [
+        1 - cell if isinstance(cell := row[name], float) else None for name in ("value", "ci_high", "ci_low")
+    ]
+    turned = dict(zip(("value", "ci_low", "ci_high"), cells, strict=True))
+    return row | {"system": systems[0], "opponent": row["system"], **turned}
+
+
+def _brief(table: Table) -> Table:
+    """The figure and its interval in one column: `.34 [.25 .45]`, of a rating `1165 [961 1370]`."""
+    seen: list[Row] = []
+    for row in table.rows:
+        digits = 0 if row["figure"] == RATING else 2
+        texts = [
+            "–" if (cell := row[name]) is None else f"{cell:.{digits}f}"
+            for name in ("value", "ci_low", "ci_high")
+        ]
+        seen.append({**row, "value": texts[0] if texts[1] == "–" else f"{texts[0]} [{texts[1]} {texts[2]}]"})
+    empty = {name for name in ("opponent", "rater") if not any(row[name] for row in seen)}
+    kept = [n for n in ("period", "system", "opponent", "rater", "figure", "value", "n") if n not in empty]
+    columns = tuple(replace(column, kind="text") if column.name == "value" else column for column in _COLUMNS)
+    return with_columns([Table(table.title, columns, tuple(seen))], kept)[0]
+
+
+def _answer(rows: Sequence[Row], changes: Sequence[dict[str, str]]) -> str:
+    """The line that moved most from its first to its last period, of the first figure with such a line."""
+    figures: dict[tuple[object, ...], dict[tuple[object, ...], list[Row]]] = {}
+    for row in rows:
+        if isinstance(row["value"], float):
+            lines = figures.setdefault(
+                tuple(row[name] for name in ("figure", "rater", "protocol", "aspect")), {}
+            )
+            lines.setdefault((row["system"], row["opponent"]), []).append(row)
+    of_figures = (
+        [(line[0], line[-1]) for line in lines.values() if len(line) > 1] for lines in figures.values()
+    )
+    moved = next(filter(None, of_figures), None)
+    if moved is None:
+        return ""
+    first, last = max(
+        moved, key=lambda ends: abs(float(str(ends[1]["value"])) - float(str(ends[0]["value"])))
+    )
+    digits = 0 if first["figure"] == RATING else 2
+    values = [f"{row['value']:.{digits}f} in {row['period']}" for row in (first, last)]
+    apart = ""
+    if None not in (cells := (first["ci_low"], first["ci_high"], last["ci_low"], last["ci_high"])):
+        low, high, low_last, high_last = (float(str(cell)) for cell in cells)
+        apart = f"; the intervals {'overlap' if low <= high_last and low_last <= high else 'are apart'}"
+    against = f" against {first['opponent']}" if first["opponent"] else ""
+    by = f" by {first['rater']} ({first['protocol']} {first['aspect']})" if first["rater"] else ""
+    figure = str(first["figure"]).replace("_", " ")
+    since = (
+        f". {changes[0]['change'][:1].upper()}{changes[0]['change'][1:]} ({changes[0]['period']})"
+        if changes
+        else ""
+    )
+    return f"{first['system']} moved most: its {figure}{against}{by} from {values[0]} to {values[1]}{apart}{since}."

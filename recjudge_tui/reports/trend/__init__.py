@@ -1,1 +1,0 @@
-"""Verdicts and metrics of systems over time."""

@@ -1,0 +1,142 @@
+"""The list of verdicts: those that match a filter, in order, with the reasons to read each."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from recjudge_tui.domain.filters import VerdictFilter, parse_filter
+from recjudge_tui.domain.protocols import with_unit
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.scales import combined_notes
+from recjudge_tui.reports.common.table import Column, Note, Row, Table
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.hostile_texts import suspect_cases
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
+from recjudge_tui.store.verdicts.filter_names import check_filter_names
+from recjudge_tui.store.verdicts.listing import VerdictRow, filtered_ids, verdict_rows
+from recjudge_tui.store.verdicts.ratings import project_raters
+
+_COLUMNS = (
+    Column("verdict_id", "Verdict", minor=True),
+    Column("case_id", "Case"),
+    Column("user_id", "User"),
+    Column("context", "Context"),
+    Column("served_at", "Served", "time"),
+    Column("systems", "Systems"),
+    Column("rater", "Rater"),
+    Column("rater_kind", "Kind", minor=True),
+    Column("protocol", "Protocol"),
+    Column("aspect", "Aspect"),
+    Column("label", "Label"),
+    Column("value", "Value", "float", minor=True),
+    Column("confidence", "Confidence", "float", decimals=2),
+    Column("why", "Why"),
+    Column("decision", "Decision"),
+    Column("tags", "Tags", minor=True),
+)
+_DECIDED = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
+
+
+def verdicts(project: Project, choose: Options) -> Table:
+    """One row per verdict, the first `limit` in the order `sort`; the order by attention has only those that deserve a look.
+
+    Raises UsageError for an invalid filter, NotFoundError if it names what the project does not have.
+    """
+    chosen = project_filter(project.db, project.id, choose.filter or "")
+    listing = listed_verdicts(project.db, project.id, chosen, choose.sort)
+    ids = listing.ids
+    shown = ids[: choose.limit]
+    place = {key: at for at, key in enumerate(shown)}
+    rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in verdict_rows(project.db, shown))
+    notes = [Note(f"the first {len(rows):,} are listed")] if len(rows) < len(ids) else []
+    raters = project_raters(project.db, project.id)
+    notes += map(
+        Note, combined_notes(raters[name] for name in dict.fromkeys(str(row["rater"]) for row in rows))
+    )
+    settings = {"filter": chosen.text(), "verdicts": len(ids)}
+    table = Table("Verdicts", _COLUMNS, rows, tuple(notes), settings, {}, _answer(listing, chosen, rows))
+    kept = tuple(column for column in _COLUMNS if column.name in _BRIEF)
+    return replace(
+        table, brief=Table("Verdicts", kept, tuple({c.name: row[c.name] for c in kept} for row in rows))
+    )
+
+
+_BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")
+
+
+def _answer(listing: Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:
+    """How many there are, and of a queue why."""
+    through = f" match “{chosen.text()}”" if chosen else ""
+    said = f"{quantity(len(listing.ids), 'verdict')}{through}"
+    if listing.starts:
+        sizes = {reason: n for reason, n in listing.sizes().items() if n}
+        why = ", ".join(f"{reason} {n:,}" for reason, n in sizes.items())
+        return f"{said}, to be read: {why}." if sizes else "No verdict in the queue is left to read."
+    failed = Counter(row["label"] == "failed" for row in rows)[True]
+    return f"{said}; {failed:,} of those listed failed." if failed else f"{said}."
+
+
+def project_filter(db: Database, project_id: int, text: str) -> VerdictFilter:
+    """Parse a filter. Raises UsageError if it is invalid, NotFoundError if it names what the project does not have."""
+    chosen = parse_filter(text)
+    check_filter_names(db, project_id, chosen)
+    return chosen
+
+
+def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: str = "id") -> Queue:
+    """The verdicts that match, in the order `sort` (one of ORDERS), with their reasons where they stand as in the queue.
+
+    With `queue:` in the filter these are verdicts of the queue, in its order unless another one than `id` is asked for.
+    """
+    if sort != ATTENTION and not chosen.queue():
+        return Queue(filtered_ids(db, project_id, chosen, sort), ())
+    queued = queue(db, project_id, chosen, suspect_cases(db, project_id))
+    if sort in (ATTENTION, "id"):
+        return queued
+    kept = set(queued.ids)
+    ordered = filtered_ids(db, project_id, chosen.without("queue"), sort)
+    return Queue(array("q", (key for key in ordered if key in kept)), ())
+
+
+def _row(row: VerdictRow, reason: str) -> Row:
+    decision = _DECIDED.get(row.triage.decision, row.triage.decision)
+    return {
+        "verdict_id": str(row.verdict_id),
+        "case_id": str(row.case_id),
+        "user_id": row.user_id,
+        "context": row.occasion.context,
+        "served_at": row.occasion.served_at,
+        "systems": " vs ".join(row.systems),
+        "rater": row.rater,
+        "rater_kind": row.rater_kind,
+        "protocol": row.protocol,
+        "aspect": row.aspect,
+        "label": "failed" if row.failed else row.label,
+        "value": row.value,
+        "confidence": row.confidence,
+        "why": ", ".join([*([reason] if reason else []), *_reasons(row)]),
+        "decision": f"{decision} to {row.triage.label}" if row.triage.label else decision,
+        "tags": ", ".join(row.triage.tags),
+    }
+
+
+def _reasons(row: VerdictRow) -> Iterator[str]:
+    """The reasons why the verdict is worth reading, most important first."""
+    if row.failed:
+        yield row.error_kind.replace("_", " ") or "failed"
+    if row.reviewed and not row.triage.decision:
+        yield "reviewed"
+    if row.flipped:
+        yield "flips when swapped"
+    if row.flag_count:
+        items = "1 item flagged" if row.flag_count == 1 else f"{row.flag_count} items flagged"
+        yield f"{items} ({row.issue})" if row.issue else items
+    if row.disagrees and row.protocol in with_unit("explanation") and row.spread is not None:
+        yield f"scores {row.spread:.3g} apart"
+    elif row.disagrees:
+        yield f"disagreement, {' to '.join(map(str, row.votes))}"

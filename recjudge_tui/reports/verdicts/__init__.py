@@ -1,1 +1,0 @@
-"""Single verdicts and cases: lists, pages, exports."""

@@ -1,0 +1,278 @@
+"""Calibration: whether a stated confidence equals the share of correct verdicts, and how to correct it if not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
+from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL
+from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate, sums_by_user, t_quantile
+
+METHODS = ("isotonic", "temperature")
+FEWEST_USERS = 10
+NO_CONFIDENCE = "no labelled verdict has a confidence"
+FEW_LABELLED = f"no interval: labels of fewer than {FEWEST_USERS} users"
+FEW_USERS = f"not calibrated: labels of fewer than {FEWEST_USERS} users"
+ALL_RIGHT = "not calibrated: no labelled verdict is wrong"
+ALL_WRONG = "not calibrated: no labelled verdict is right"
+_EDGE = 0.001
+_COLDEST, _HOTTEST = 0.01, 100.0
+_DRAWS = 2000
+
+Map = Callable[[FloatArray], FloatArray]
+
+
+class Bin(NamedTuple):
+    """Verdicts with confidence low <= c < high (<= for the last bin): mean confidence and share of correct verdicts."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float | None
+    accuracy: Estimate
+
+
+class Calibration(NamedTuple):
+    """A map from stated to calibrated confidence; None with the reason in `note`. `temperature` is set for that method."""
+
+    apply: Map | None
+    note: str = ""
+    temperature: float | None = None
+
+
+def reliability(
+    confidence: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    users: Ids,
+    bins: int = BINS,
+) -> list[Bin]:
+    """Bins of equal width over 0..1 with the mean confidence and the share of correct verdicts in each.
+
+    `confidence` (n,) in 0..1, `correct` (n,) 0 or 1. An empty bin has n = 0 and undefined figures. Source: DeGroot
+    and Fienberg 1983. Raises ValueError for values out of range or arrays that do not match.
+    """
+    sure, right, place = _binned(confidence, correct, bins)
+    of_users: IntArray = encode(users)[0]
+    curve = []
+    for at in range(bins):
+        here = place == at
+        n = int(here.sum())
+        share = share_estimate(right[here], of_users[here]) if n else undefined("no verdicts in this bin")
+        curve.append(Bin(at / bins, (at + 1) / bins, n, float(sure[here].mean()) if n else None, share))
+    return curve
+
+
+def calibration_error(
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS, *, level: float = LEVEL
+) -> Estimate:
+    """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
+
+    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. The figure is biased upwards, because noise in a bin counts
+    whatever its sign, so no jackknife fits it and an interval must be lopsided. The noise of the bins' gaps is drawn, with a
+    fixed seed, from the normal distribution with the jackknife's covariance over users, widened by Student's t. The upper
+    end is the 97.5th percentile of the figure with the noise added; the lower end is the figure minus that of
+    the noise alone, summed over bins: by the triangle inequality the figure is too high by no more than that. No interval
+    with fewer than FEWEST_USERS users. Errors as in `reliability`.
+    """
+    sure, right, place = _binned(confidence, correct, bins)
+    if sure.size == 0:
+        return undefined(NO_CONFIDENCE)
+    codes, count = encode(users)
+    columns = [np.where(place == at, right - sure, 0.0) for at in np.unique(place)]
+    per_user = sums_by_user(np.stack([*columns, np.ones(sure.size)]), codes, count)
+    total = per_user.sum(axis=0)
+    gaps = total[:-1] / total[-1]
+    value = float(np.abs(gaps).sum())
+    if count < FEWEST_USERS:
+        return Estimate(value, None, None, sure.size, note=FEW_LABELLED)
+    without = (total[:-1] - per_user[:, :-1]) / (total[-1] - per_user[:, -1:])
+    apart = without - without.mean(axis=0)
+    values, vectors = np.linalg.eigh((count - 1) / count * apart.T @ apart)
+    wider = float(t_quantile(count - 1, level)) / NormalDist().inv_cdf(0.5 + level / 2)
+    normal = np.random.default_rng(0).standard_normal((_DRAWS, values.size))
+    noise = wider * (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    below, above = (
+        float(np.quantile(np.abs(part).sum(axis=1), (1 + level) / 2)) for part in (noise, gaps + noise)
+    )
+    return Estimate(value, max(0.0, value - below), min(1.0, max(value, above)), sure.size)
+
+
+def brier_score(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> Estimate:
+    """Mean of (confidence - correct)^2, 0..1: calibration and discrimination in one figure (Brier 1950)."""
+    sure, right, _ = _binned(confidence, correct, 1)
+    return mean_estimate((sure - right) ** 2, users, SHARE)
+
+
+def overconfidence(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> Estimate:
+    """Mean confidence - share correct, -1..1: above 0 the judge is surer than it should be.
+
+    Unlike the ECE, it is not biased.
+    """
+    sure, right, _ = _binned(confidence, correct, 1)
+    return mean_estimate(sure - right, users, (-1.0, 1.0))
+
+
+def _binned(
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    sure, right = as_floats(confidence), as_floats(correct)
+    if sure.size != right.size:
+        raise ValueError(f"{sure.size} confidences for {right.size} verdicts")
+    if bins < 1:
+        raise ValueError("there is at least one bin")
+    if np.isnan(sure).any() or (sure < 0).any() or (sure > 1).any():
+        raise ValueError("a confidence lies between 0 and 1")
+    if not np.isin(right, (0.0, 1.0)).all():
+        raise ValueError("a verdict is right (1) or wrong (0)")
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    return sure, right, place
+
+
+def fit(
+    method: str, confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, labels: int = 2
+) -> Calibration:
+    """A map from stated to calibrated confidence by a method of METHODS, learned on labelled verdicts.
+
+    `labels` is the number of labels of the scale; only `temperature` uses it. There is no map with labels of fewer than
+    FEWEST_USERS users, or if all verdicts are right or all wrong. Raises ValueError for another method.
+    """
+    sure, right, _ = _binned(confidence, correct, 1)
+    if encode(users)[1] < FEWEST_USERS:
+        return Calibration(None, FEW_USERS)
+    return _learned(method, sure, right, labels)
+
+
+def _learned(method: str, sure: FloatArray, right: FloatArray, labels: int) -> Calibration:
+    if method not in METHODS:
+        raise ValueError(f"no method {method}")
+    if right.all() or not right.any():
+        return Calibration(None, ALL_RIGHT if right.all() else ALL_WRONG)
+    if method == "isotonic":
+        return Calibration(isotonic(sure, right))
+    heat = temperature(sure, right, labels)
+    return Calibration(lambda values: temperature_scaled(values, heat, labels), temperature=heat)
+
+
+def cross_fitted(
+    method: str,
+    confidence: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    users: Ids,
+    labels: int = 2,
+    *,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> FloatArray:
+    """Each verdict's calibrated confidence (n,), NaN if there is none; `correct` is NaN for a verdict without a label.
+
+    Cross-fitting: users with labels are split into `folds` parts, and the verdicts of each part are calibrated by a map
+    fitted on the other parts, so no case influences its own calibration, nor that of its user. Users without labels
+    get the map fitted on all labels. NaN for a part whose other parts give no map (all right or all wrong), and
+    wherever `fit` gives none.
+    """
+    sure, right = as_floats(confidence), as_floats(correct)
+    ids = encode(users)[0]
+    out = np.full(sure.size, np.nan)
+    known = ~np.isnan(right)
+    whole = fit(method, sure[known], right[known], ids[known], labels)
+    if whole.apply is None:
+        return out
+    out = whole.apply(sure)
+    labelled = np.isin(ids, ids[known])
+    part = np.full(sure.size, -1, dtype=np.int64)
+    part[labelled] = user_folds(ids[labelled], folds, seed)
+    for at in range(int(part.max()) + 1):
+        others = known & (part != at)
+        apply = _learned(method, sure[others], right[others], labels).apply
+        out[part == at] = np.nan if apply is None else apply(sure[part == at])
+    return out
+
+
+def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
+    """The fold 0..folds-1 of each row (n,). All rows of a user are in one fold; users are assigned at random and evenly.
+
+    With fewer users than `folds` every user is a fold of its own. Raises ValueError for fewer than two folds.
+    """
+    if folds < 2:
+        raise ValueError("cross-validation needs at least two folds")
+    codes, count = encode(users)
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    dealt = np.arange(count) % min(folds, count)
+    order = np.random.default_rng(seed).permutation(count)
+    part = np.empty(count, dtype=np.int64)
+    part[order] = dealt
+    return part[codes]
+
+
+def temperature(confidence: FloatArray, correct: FloatArray, labels: int = 2) -> float:
+    """The T > 0 that maximises the likelihood of the verdicts when the labels' logits are divided by T (Guo et al. 2017).
+
+    Only the given label's probability c is known, so the other `labels` - 1 share 1 - c evenly, as in
+    `temperature_scaled`. T above 1: the judge is too sure; below 1: not sure enough. The slope of the likelihood in 1/T
+    has at most one zero; T is limited to 0.01..100. A confidence within 0.001 of 0 or 1 is moved to that distance,
+    because the logit of 0 and 1 is infinite. Raises ValueError for fewer than two labels.
+    """
+    z = _lead(confidence, labels)
+
+    def slope(inverse: float) -> float:
+        return float(z @ (_expit(inverse * z - math.log(labels - 1)) - correct))
+
+    if slope(1 / _HOTTEST) >= 0:
+        return _HOTTEST
+    if slope(1 / _COLDEST) <= 0:
+        return _COLDEST
+    from scipy.optimize import brentq
+
+    return 1 / float(brentq(slope, 1 / _HOTTEST, 1 / _COLDEST, xtol=1e-12))
+
+
+def temperature_scaled(confidence: FloatArray, heat: float, labels: int = 2) -> FloatArray:
+    """c^(1/T) / (c^(1/T) + (k - 1) ((1 - c) / (k - 1))^(1/T)) of k labels: 1/k as T grows, c at 1."""
+    return _expit(_lead(confidence, labels) / heat - math.log(labels - 1))
+
+
+def _lead(confidence: FloatArray, labels: int) -> FloatArray:
+    """The logit of the given label minus that of each other label."""
+    if labels < 2:
+        raise ValueError("a scale has at least two labels")
+    held = np.clip(confidence, _EDGE, 1 - _EDGE)
+    lead: FloatArray = np.log(held / (1 - held)) + math.log(labels - 1)
+    return lead
+
+
+def _expit(z: FloatArray) -> FloatArray:
+    probability: FloatArray = 0.5 * (1 + np.tanh(z / 2))
+    return probability
+
+
+def isotonic(confidence: FloatArray, correct: FloatArray) -> Map:
+    """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares.
+
+    Pool adjacent violators (Ayer et al. 1955; as calibration Zadrozny and Elkan 2002). Equal confidences are one
+    point, weighted by their number; between points the function is linear, outside them constant.
+    """
+    points, place = np.unique(confidence, return_inverse=True)
+    weight = np.bincount(place.reshape(-1)).astype(np.float64)
+    heights = _pooled(np.bincount(place.reshape(-1), weights=correct) / weight, weight)
+    return lambda values: np.interp(values, points, heights)
+
+
+def _pooled(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Replace adjacent blocks that descend by their mean, until none descends."""
+    blocks: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, mass, width = value, weight, 1
+        while blocks and blocks[-1][0] >= mean:
+            before, before_mass, before_width = blocks.pop()
+            mean = (before * before_mass + mean * mass) / (before_mass + mass)
+            mass, width = mass + before_mass, width + before_width
+        blocks.append((mean, mass, width))
+    return np.repeat([block[0] for block in blocks], [block[2] for block in blocks])

@@ -1,1 +1,0 @@
-"""Calibration of a judge's confidence."""

@@ -1,1 +1,0 @@
-"""Planning, stopping and evaluating experiments."""

@@ -1,0 +1,616 @@
+"""Experiments: how many users a comparison needs, few labels with many verdicts (PPI++), early stopping, live traffic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
+from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
+from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.hypotheses import users_needed
+from recjudge_tui.stats.intervals import AT_END, Bounds, Scale, clopper_pearson, mean_estimate, t_quantile
+
+# ---- how many users ---------------------------------------------------------------------------------------------------
+
+_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Discordance:
+    """How often cases, a pair of lists or a user with a list of each system, favour one of two systems.
+
+    `psi`: the share of cases that favour one of the two; `delta`: the share for a minus the share for b. With ties counted
+    half, the win rate is 1/2 + delta/2. Raises ValueError unless 0 <= |delta| <= psi <= 1.
+    """
+
+    psi: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= abs(self.delta) <= self.psi <= 1:
+            raise ValueError(f"a difference of {self.delta:g} is impossible if only {self.psi:.1%} differ")
+
+
+def win_rate_discordance(win_rate: float, ties: float = 0.0, consistency: float = 1.0) -> Discordance:
+    """Pairs of lists judged in both orders.
+
+    `win_rate` (ties half) and `ties` refer to the pairs judged alike in both orders; `consistency` is the share of
+    these pairs; the others become position ties. psi = c (1 - t), delta = c (2 w - 1): an inconsistent judge
+    pulls the win rate towards one half. Raises ValueError for values outside 0..1, or a win rate that is impossible
+    with so many ties: |2 w - 1| <= 1 - t must hold.
+    """
+    if not all(0 <= value <= 1 for value in (win_rate, ties, consistency)):
+        raise ValueError("a win rate, a tie rate and a consistency lie between 0 and 1")
+    if abs(2 * win_rate - 1) > 1 - ties + 1e-12:
+        raise ValueError(f"with {ties:.1%} ties the win rate cannot be {win_rate:.1%}")
+    psi = consistency * (1 - ties)
+    return Discordance(psi, max(-psi, min(psi, consistency * (2 * win_rate - 1))))
+
+
+def share_discordance(share_a: float, share_b: float, correlation: float = 0.0) -> Discordance:
+    """Two shares over the same users: how often a's list and b's list get a label.
+
+    psi = p_a (1 - p_b) + p_b (1 - p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta = p_a - p_b. Raises
+    ValueError for shares outside 0..1, or a correlation phi that is impossible for these shares.
+    """
+    if not all(0 <= share <= 1 for share in (share_a, share_b)):
+        raise ValueError("a share lies between 0 and 1")
+    spread = math.sqrt(share_a * (1 - share_a) * share_b * (1 - share_b))
+    both = share_a * share_b + correlation * spread
+    if not max(0.0, share_a + share_b - 1) - 1e-12 <= both <= min(share_a, share_b) + 1e-12:
+        raise ValueError(f"shares of {share_a:.1%} and {share_b:.1%} cannot correlate by {correlation:g}")
+    return Discordance(min(1.0, max(abs(share_a - share_b), share_a + share_b - 2 * both)), share_a - share_b)
+
+
+def possible_correlation(share_a: float, share_b: float, correlation: float) -> float:
+    """The correlation nearest to the given one that two yes-or-no answers with these shares can have; 0 if one never
+    varies."""
+    spread = math.sqrt(share_a * (1 - share_a) * share_b * (1 - share_b))
+    if spread <= 0:
+        return 0.0
+    both = share_a * share_b
+    lowest = (max(0.0, share_a + share_b - 1) - both) / spread
+    return min((min(share_a, share_b) - both) / spread, max(lowest, correlation))
+
+
+# numbers of cases, and the share of the users who have as many
+UserSizes = tuple[tuple[int, float], ...]
+ONE_CASE: UserSizes = ((1, 1.0),)
+
+
+def user_sizes(cases_per_user: float) -> UserSizes:
+    """Users with this mean number of cases (at least one), as nearly equal as can be."""
+    fewer = max(1, math.floor(cases_per_user))
+    more = max(0.0, cases_per_user - fewer)
+    return tuple((size, share) for size, share in ((fewer, 1 - more), (fewer + 1, more)) if share > 0)
+
+
+def user_factor(sizes: UserSizes, icc: float = 0.0) -> float:
+    """The variance of a user's mean over that of one case: the mean of (1 + (m - 1) icc) / m for m cases of a user, the
+    design effect (Kish 1965) over the cases; a correlation below 0 counts as 0."""
+    return sum(share * (1 + (size - 1) * min(1.0, max(0.0, icc))) / size for size, share in sizes)
+
+
+def units_needed(
+    found: Discordance, *, alpha: float = ALPHA, power: float = POWER, factor: float = 1.0
+) -> int | None:
+    """The number of users with which the test of their means shows the difference with this power: the normal formula
+    (Miettinen 1968; Connor 1987 for one case a user) with the `user_factor`. None if there is none below ten million."""
+    spread = math.sqrt(factor * max(0.0, found.psi - found.delta**2))
+    null = math.sqrt(factor * found.psi)
+    return users_needed(found.delta, spread, null, alpha=alpha, power=power)
+
+
+def power_of(found: Discordance, n: int, *, alpha: float = ALPHA, factor: float = 1.0) -> float:
+    """The power of `n` users: Φ((sqrt(n) |delta| - z_(1-alpha/2) sqrt(psi f)) / sqrt((psi - delta²) f)), the inverse of
+    `units_needed`. 0 if there is no difference."""
+    if found.delta == 0 or n <= 0:
+        return 0.0
+    gap = math.sqrt(n) * abs(found.delta) - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(
+        factor * found.psi
+    )
+    spread = math.sqrt(factor * max(0.0, found.psi - found.delta**2))
+    return NormalDist().cdf(gap / spread) if spread > 0 else float(gap >= 0)
+
+
+def detectable(
+    of: Callable[[float], Discordance],
+    base: float,
+    most: float,
+    n: int,
+    *,
+    alpha: float,
+    power: float,
+    factor: float = 1.0,
+) -> float | None:
+    """The smallest value from `base` to `most` that `n` users would have shown with this power, `of` being what a value
+    means; by bisection of `power_of`. None if even `most` would not show."""
+
+    def enough(value: float) -> bool:
+        return power_of(of(value), n, alpha=alpha, factor=factor) >= power
+
+    if base >= most or not enough(most):
+        return None
+    low, high = base, most
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def intraclass(values: npt.ArrayLike, users: Ids) -> Estimate:
+    """Correlation of two cases of one user, by one-way analysis of variance; without an interval.
+
+    icc = (MSB - MSW) / (MSB + (m0 - 1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) for k users with N cases
+    (Donner 1986, International Statistical Review 54:67-82). NaN rows are left out. Undefined if no user has
+    two cases, if there is only one user, or if all values are equal.
+    """
+    array = as_floats(values)
+    kept = ~np.isnan(array)
+    rows = array[kept]
+    codes, count = encode(rows_of(users, kept))
+    if count < 2 or rows.size == count:
+        reason = "one user only" if count == 1 else "no user with two cases" if rows.size else "no values"
+        return undefined(reason, rows.size)
+    sizes = np.bincount(codes, minlength=count).astype(np.float64)
+    means = np.bincount(codes, weights=rows, minlength=count) / sizes
+    within = float(((rows - means[codes]) ** 2).sum()) / (rows.size - count)
+    between = float((sizes * (means - rows.mean()) ** 2).sum()) / (count - 1)
+    usual = (rows.size - float((sizes**2).sum()) / rows.size) / (count - 1)
+    total = between + (usual - 1) * within
+    if total <= 0:
+        return undefined("all values are equal", rows.size)
+    return Estimate((between - within) / total, None, None, rows.size, groups=count, note="no interval")
+
+
+# ---- prediction-powered means -----------------------------------------------------------------------------------------
+
+FEWEST_USERS = 10
+NO_LABELS = "no case that the judge judged has a label"
+ALL_LABELLED = "every case that the judge judged has a label: it has nothing to add"
+FEW_UNLABELLED = f"the cases without a label are of fewer than {FEWEST_USERS} users: too few to add anything"
+FEW_USERS = f"no interval: labels of fewer than {FEWEST_USERS} users"
+ALIKE = "no interval: all labels are the same"
+UNVARIED = "the judge's verdicts do not vary: they add nothing"
+_ROUNDING = 1e-12
+SHARE: Bounds = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class PredictionPoweredMean:
+    """A mean three ways, each over cases and with an interval over users.
+
+    `human` uses the labels alone, `judge` the judge's verdicts alone (what the judge thinks, not what people think),
+    `powered` both. `power` is lambda, the weight of the judge in the powered mean: 0 ignores it.
+    `n_effective`: how many labels the human estimate would need to reach the variance of the powered one.
+    `balance_p`: Student's two-sided p for equal means of the judge on labelled and unlabelled cases; a small value suggests
+    that the labelled cases are not a random sample. None with fewer than FEWEST_USERS users on either side.
+    """
+
+    human: Estimate
+    judge: Estimate
+    powered: Estimate
+    n_labelled: int
+    n_judged: int
+    power: float | None = None
+    n_effective: float | None = None
+    balance_p: float | None = None
+
+    @property
+    def saved(self) -> int | None:
+        """Whole labels saved: n_effective - n_labelled, at least 0; None if undefined."""
+        return None if self.n_effective is None else max(0, math.floor(self.n_effective - self.n_labelled))
+
+
+def prediction_powered_mean(
+    human: npt.ArrayLike,
+    judge: npt.ArrayLike,
+    users: Ids,
+    *,
+    scale: Bounds | None = SHARE,
+    clip: bool = True,
+    level: float = LEVEL,
+) -> PredictionPoweredMean:
+    """The mean human score of all cases, from labels (n,) on some of them and a judge's scores (n,); NaN where missing.
+
+    PPI++ (Angelopoulos, Duchi and Zrnic 2023): with L the cases that have both and U those that only the judge scored,
+
+        mean_L(human) - lambda * (mean_L(judge) - mean_U(judge)).
+
+    A label without a judge's score is left out. Users, not cases, are independent: the variance is the sum over users of
+    the squared contribution of the user's cases, labelled and not, to the error. lambda minimises this variance, within 0..1
+    if `clip` (for a judge on the same scale as people; not for a metric on its own scale). Student's t has the degrees of
+    freedom of the labelled users, on the logit scale between the ends of `scale`.
+
+    Assumes that the labelled cases are a random sample: a label may be missing for any reason except its value. An
+    undefined figure is None with the reason. Raises ValueError for a score outside `scale` and for arrays that do not match.
+    """
+    labels, scores = as_floats(human), as_floats(judge)
+    if labels.size != scores.size:
+        raise ValueError(f"{labels.size} labels for {scores.size} scores; they must be paired")
+    of_judge = scale if clip else None
+    judged = ~np.isnan(scores)
+    alone = _mean_alone(scores[judged], rows_of(users, judged), of_judge, level)
+    codes, count = encode(rows_of(users, judged))
+    known = labels[~np.isnan(labels)]
+    if scale is not None and known.size and (known.min() < scale[0] or known.max() > scale[1]):
+        raise ValueError(f"a score lies outside the scale {scale[0]:g} to {scale[1]:g}")
+    labels, scores = labels[judged], scores[judged]
+    here: BoolArray = ~np.isnan(labels)
+    n = int(here.sum())
+    if not n:
+        return PredictionPoweredMean(undefined(NO_LABELS), alone, undefined(NO_LABELS), 0, labels.size)
+    people = _mean_alone(labels[here], codes[here], scale, level)
+    owners, others = (np.unique(codes[side]).size for side in (here, ~here))
+    if here.all() or others < FEWEST_USERS:
+        why = ALL_LABELLED if here.all() else FEW_UNLABELLED
+        return PredictionPoweredMean(people, alone, undefined(why, n), n, labels.size)
+    of_people = _adds(labels, here, codes, count)
+    apart = _adds(scores, here, codes, count) - _adds(scores, ~here, codes, count)
+    varies, plain = float(apart @ apart), float(of_people @ of_people)
+    gap = float(scores[here].mean() - scores[~here].mean())
+    tuned = float(of_people @ apart) / varies if varies > _ROUNDING**2 else 0.0
+    weight = min(1.0, max(0.0, tuned)) if clip else tuned
+    value = float(labels[here].mean()) - weight * gap
+    if scale is not None:
+        value = min(scale[1], max(scale[0], value))
+    left = of_people - weight * apart
+    variance = float(left @ left)
+    reason = FEW_USERS if owners < FEWEST_USERS else ALIKE if plain <= _ROUNDING**2 else ""
+    low, high = (None, None) if reason else _wald(value, math.sqrt(variance), owners - 1, scale, level)
+    note = reason or ("" if low is not None else AT_END) or ("" if varies > _ROUNDING**2 else UNVARIED)
+    balance = None
+    if min(owners, others) >= FEWEST_USERS and varies > _ROUNDING**2:
+        from scipy.special import stdtr
+
+        balance = float(2 * stdtr(min(owners, others) - 1, -abs(gap) / math.sqrt(varies)))
+    return PredictionPoweredMean(
+        people,
+        alone,
+        Estimate(value, low, high, n, note=note),
+        n,
+        labels.size,
+        power=weight,
+        n_effective=n * plain / variance if variance > 0 and not reason else None,
+        balance_p=balance,
+    )
+
+
+def _adds(values: FloatArray, here: BoolArray, codes: IntArray, users: int) -> FloatArray:
+    """Each user's contribution (users,) to the error of the mean of `values` over the cases `here`; they sum to 0."""
+    chosen, owners = values[here], codes[here]
+    count = np.unique(owners).size
+    correction = math.sqrt(count / (count - 1)) if count > 1 else 1.0
+    sums = np.bincount(owners, weights=chosen - chosen.mean(), minlength=users)
+    added: FloatArray = correction * sums / chosen.size
+    return added
+
+
+def _wald(
+    value: float, error: float, freedom: int, scale: Bounds | None, level: float
+) -> tuple[float | None, float | None]:
+    """Student's interval, between bounds on the logit scale by the delta method."""
+    half, between = float(t_quantile(freedom, level)) * error, Scale.between(scale)
+    if scale is not None:
+        slope = (value - scale[0]) * (scale[1] - value) / (scale[1] - scale[0])
+        if slope <= 0:
+            return None, None
+        half /= slope
+    low, high = between.back(between.to(np.array([value])) + np.array([-half, half])).tolist()
+    return low, high
+
+
+def _mean_alone(values: FloatArray, users: Ids, scale: Bounds | None, level: float) -> Estimate:
+    return mean_estimate(values, users, scale, level=level) if values.size else undefined("no verdicts")
+
+
+# ---- early stopping ---------------------------------------------------------------------------------------------------
+
+CELLS = 1000
+_GRID: FloatArray = np.arange(1, CELLS) / CELLS
+# a bet risks at most this share of the wealth, so no bettor goes bankrupt
+_MAX_STAKE = 0.5
+_CHUNK = 1024
+
+
+def _no_winnings() -> FloatArray:
+    return np.zeros(_GRID.size)
+
+
+@dataclass(frozen=True)
+class ConfidenceSequence:
+    """The state after `n` values with sum `total`: the interval low < mean < high, and the bets behind it.
+
+    `up` and `down` are the log winnings of betting that the mean lies above, and below, each candidate on the
+    grid; candidates outside the interval are no longer updated. `spread` is the sum of squared distances from the
+    running means. `closed`: every candidate has been rejected, because the values have no common mean or by chance
+    (probability 1 - level); the interval then stays at the last non-empty one. An end other than 0 or 1
+    is itself rejected. Raises ValueError for a level outside 0..1.
+    """
+
+    level: float = LEVEL
+    n: int = 0
+    total: float = 0.0
+    spread: float = 0.0
+    low: float = 0.0
+    high: float = 1.0
+    closed: bool = False
+    up: FloatArray = field(default_factory=_no_winnings)
+    down: FloatArray = field(default_factory=_no_winnings)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ValueError(f"a confidence level lies between 0 and 1, not at {self.level}")
+
+    @property
+    def mean(self) -> float | None:
+        """The mean so far; None before the first value."""
+        return self.total / self.n if self.n else None
+
+
+def advance(
+    sequence: ConfidenceSequence, values: npt.ArrayLike
+) -> tuple[ConfidenceSequence, FloatArray, FloatArray]:
+    """The sequence after further `values` (n,), each in 0..1, and the lower and upper end after each value (n,).
+
+    With probability `level` the mean lies inside ALL of the intervals, no matter how many values follow and when one
+    stops looking. This is the hedged betting confidence sequence of Waudby-Smith and Ramdas (Estimating means of
+    bounded random variables by betting, JRSS B 2024), with their predictable plug-in stakes, half of the capital on
+    each side, and the running intersection. For a candidate mean m two bettors start with 1/2 each and
+
+        K+_t(m) = 1/2 prod (1 + min(s_i, c/m) (x_i - m))        K-_t(m) = 1/2 prod (1 - min(s_i, c/(1-m)) (x_i - m))
+        s_i^2 = 2 log(2/alpha) / (v_{i-1} i log(i + 1))          alpha = 1 - level, c = 1/2
+
+    where v is the variance so far, starting at 1/4. If m is the mean, either bettor grows by luck only: the
+    probability that one of them ever reaches 1/alpha is at most alpha (Ville's inequality). K+ falls and K- rises
+    in m, so the candidates that remain form an interval; its ends are rounded outwards to thousandths.
+
+    Assumes that each value has the same mean given those before it: independent draws from one population, or units
+    in random order from a much larger one (for a finite population the interval is wider than necessary). Several
+    rows of one user are not such draws: give one value per user. Calls with consecutive pieces of the values give
+    the same result as one call. Without values there are no ends. Raises ValueError for values that are missing or
+    outside 0..1, and for an array that is not one-dimensional.
+    """
+    array = _between_0_and_1(values)
+    parts = [array[start : start + _CHUNK] for start in range(0, array.size, _CHUNK)]
+    lows, highs = [np.zeros(0)], [np.zeros(0)]
+    for part in parts:
+        sequence, low, high = _advance_chunk(sequence, part)
+        lows.append(low)
+        highs.append(high)
+    return sequence, np.concatenate(lows), np.concatenate(highs)
+
+
+def _advance_chunk(
+    before: ConfidenceSequence, x: FloatArray
+) -> tuple[ConfidenceSequence, FloatArray, FloatArray]:
+    stakes, total, spread = _stakes(x, before)
+    after = replace(before, n=before.n + x.size, total=total, spread=spread)
+    live = slice(np.searchsorted(_GRID, before.low, "right"), np.searchsorted(_GRID, before.high, "left"))
+    grid = _GRID[live]
+    if before.closed or not grid.size:
+        return after, np.full(x.size, before.low), np.full(x.size, before.high)
+    stake, distance = stakes[:, None], x[:, None] - grid
+    up_stake, down_stake = np.minimum(stake, _MAX_STAKE / grid), np.minimum(stake, _MAX_STAKE / (1 - grid))
+    up = before.up[live] + np.log1p(up_stake * distance).cumsum(axis=0)
+    down = before.down[live] + np.log1p(-down_stake * distance).cumsum(axis=0)
+    rejection = math.log(2 / (1 - before.level))
+    below, above = (up >= rejection).sum(axis=1), (down >= rejection).sum(axis=1)
+    ends = np.concatenate(([before.low], grid, [before.high]))
+    low = np.maximum.accumulate(ends[below])
+    high = np.minimum.accumulate(ends[grid.size + 1 - above])
+    closed = _hold_last_interval(low, high, before)
+    all_up, all_down = before.up.copy(), before.down.copy()
+    all_up[live], all_down[live] = up[-1], down[-1]
+    after = replace(after, low=float(low[-1]), high=float(high[-1]), closed=closed, up=all_up, down=all_down)
+    return after, low, high
+
+
+def _hold_last_interval(low: FloatArray, high: FloatArray, before: ConfidenceSequence) -> bool:
+    """Once the ends meet, overwrite them with the last non-empty interval. Returns whether they met."""
+    met = np.flatnonzero(low >= high)
+    if not met.size:
+        return False
+    at = int(met[0])
+    low[at:], high[at:] = (low[at - 1], high[at - 1]) if at else (before.low, before.high)
+    return True
+
+
+def _stakes(x: FloatArray, before: ConfidenceSequence) -> tuple[FloatArray, float, float]:
+    """The stake on each value (n,), which depends on the values before it; sum and spread after the last value."""
+    time = before.n + np.arange(1, x.size + 1)
+    total = before.total + x.cumsum()
+    means = (0.5 + total) / (time + 1)
+    spread = before.spread + ((x - means) ** 2).cumsum()
+    variance = np.concatenate([[(0.25 + before.spread) / (before.n + 1)], (0.25 + spread[:-1]) / time[1:]])
+    stakes = np.sqrt(2 * math.log(2 / (1 - before.level)) / (variance * time * np.log(time + 1.0)))
+    return stakes, float(total[-1]), float(spread[-1])
+
+
+def _between_0_and_1(values: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"expected one value a unit, got an array of {array.ndim} dimensions")
+    if not ((array >= 0) & (array <= 1)).all():
+        raise ValueError("the values must lie between 0 and 1, and none may be missing")
+    return array
+
+
+EVEN = 0.5
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """Stop when each of `pairs` comparisons is decided.
+
+    A comparison is the mean of values between 0 and 1. It is decided once its interval lies on one side of one
+    half, or is no wider than `margin` (None: no such limit). All intervals hold together, at every look, with
+    probability `level`: each has the level 1 - (1 - level) / pairs (Bonferroni).
+    """
+
+    pairs: int
+    margin: float | None = None
+    level: float = LEVEL
+
+
+@dataclass(frozen=True)
+class StoppingState:
+    """The comparisons after `users` users: one confidence sequence per pair."""
+
+    users: int
+    sequences: tuple[ConfidenceSequence, ...]
+
+
+def initial_state(rule: StoppingRule) -> StoppingState:
+    """The state before the first user. Raises ValueError for a rule without pairs."""
+    if rule.pairs < 1:
+        raise ValueError("nothing is compared")
+    return StoppingState(0, (ConfidenceSequence(level=1 - (1 - rule.level) / rule.pairs),) * rule.pairs)
+
+
+def is_decided(rule: StoppingRule, state: StoppingState) -> bool:
+    """Whether every comparison is decided."""
+    return all(_is_pair_decided(rule, sequence) for sequence in state.sequences)
+
+
+def update_state(rule: StoppingRule, state: StoppingState, outcomes: FloatArray) -> StoppingState:
+    """The state after `outcomes` (users, pairs), NaN where a user has no value for a pair.
+
+    Stops at the user who decides the last comparison and ignores the users after that one, so the same users in
+    the same order stop at the same user however they are split over calls. A decided comparison stays decided,
+    because intervals never widen.
+    """
+    if is_decided(rule, state) or not len(outcomes):
+        return state
+    after, deciding = _after_users(rule, state, outcomes)
+    last = max(deciding) + 1
+    if last < len(outcomes):
+        after, _ = _after_users(rule, state, outcomes[:last])
+    return after
+
+
+def _after_users(
+    rule: StoppingRule, state: StoppingState, outcomes: FloatArray
+) -> tuple[StoppingState, list[int]]:
+    """The state after all these users, and the row of the user who decides each pair (an index past the end if none
+    does).
+    """
+    sequences, deciding = [], []
+    for sequence, column in zip(state.sequences, outcomes.T, strict=True):
+        rows = np.flatnonzero(~np.isnan(column))
+        after, low, high = advance(sequence, column[rows])
+        decided = np.flatnonzero(_decided(rule, low, high))
+        first = int(rows[decided[0]]) if decided.size else len(outcomes)
+        deciding.append(0 if _is_pair_decided(rule, sequence) else first)
+        sequences.append(after)
+    return StoppingState(state.users + len(outcomes), tuple(sequences)), deciding
+
+
+def _is_pair_decided(rule: StoppingRule, sequence: ConfidenceSequence) -> bool:
+    return bool(_decided(rule, np.array([sequence.low]), np.array([sequence.high]))[0])
+
+
+def _decided(rule: StoppingRule, low: FloatArray, high: FloatArray) -> BoolArray:
+    # an end is itself rejected, so an end at one half decides
+    decided: BoolArray = (low >= EVEN) | (high <= EVEN)
+    if rule.margin is not None:
+        decided |= high - low <= rule.margin + 1e-12
+    return decided
+
+
+# ---- live traffic -----------------------------------------------------------------------------------------------------
+
+FEWEST_EXPECTED = 20
+FEWEST_IMPRESSIONS = 10_000
+NO_CLICKS = "b was never clicked, so there is no rate to compare with"
+NO_SPREAD = "all impressions were clicked, or none, so there is nothing to test"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One system's share of an experiment. Raises ValueError unless 0 <= clicks <= impressions > 0."""
+
+    clicks: int
+    impressions: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.clicks <= self.impressions or self.impressions == 0:
+            raise ValueError(f"{self.clicks} clicks of {self.impressions} impressions is not possible")
+
+    @property
+    def rate(self) -> float:
+        return self.clicks / self.impressions
+
+    def estimate(self, level: float = LEVEL) -> Estimate:
+        """Click rate with Clopper and Pearson's interval."""
+        return clopper_pearson(self.clicks, self.impressions, level)
+
+
+@dataclass(frozen=True)
+class TwoProportions:
+    """z and its two-sided p value, or None with the reason in `note`."""
+
+    z: float | None
+    p: float | None
+    note: str = ""
+
+
+def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
+    """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz.
+
+    exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n impressions
+    (Katz, Baptista, Azen and Pike 1978, Biometrics 34:469-474). Undefined if b has no click; no interval
+    if a has none (the log is not finite). Impressions must be independent: several of one user make it too narrow.
+    """
+    n = a.impressions + b.impressions
+    if not b.clicks:
+        return undefined(NO_CLICKS, n)
+    if not a.clicks:
+        return Estimate(-1.0, None, None, n, note="no interval: a was never clicked")
+    relative = a.rate / b.rate
+    spread = 1 / a.clicks - 1 / a.impressions + 1 / b.clicks - 1 / b.impressions
+    half = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(max(0.0, spread))
+    return Estimate(
+        relative - 1, math.exp(math.log(relative) - half) - 1, math.exp(math.log(relative) + half) - 1, n
+    )
+
+
+def two_proportions(a: Arm, b: Arm) -> TwoProportions:
+    """Two-proportion z test with the pooled rate, two-sided.
+
+    z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)), r = all clicks / all impressions; p = 2 (1 - Φ(|z|))
+    (Fleiss, Levin and Paik 2003, Statistical Methods for Rates and Proportions, ch. 3, without continuity
+    correction). Where an arm would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, or has fewer
+    than FEWEST_IMPRESSIONS, p is that of Fisher's exact test (1935): z would find a difference between equal rates in up to
+    13 % of samples with few clicks, and in 5.7 % with 150 impressions and a rate of one half.
+    Undefined if r is 0 or 1.
+    """
+    clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
+    if clicks in (0, impressions):
+        return TwoProportions(None, None, NO_SPREAD)
+    pooled = clicks / impressions
+    error = math.sqrt(pooled * (1 - pooled) * (1 / a.impressions + 1 / b.impressions))
+    z = (a.rate - b.rate) / error
+    fewer = min(a.impressions, b.impressions)
+    if fewer < FEWEST_IMPRESSIONS or fewer * min(pooled, 1 - pooled) < FEWEST_EXPECTED:
+        return TwoProportions(z, _fisher(a, b))
+    return TwoProportions(z, math.erfc(abs(z) / math.sqrt(2)))
+
+
+def _fisher(a: Arm, b: Arm) -> float:
+    """The probability, given all clicks and impressions, of a split between the arms that is at most as likely."""
+    from scipy.special import gammaln
+
+    clicks, others = a.clicks + b.clicks, a.impressions + b.impressions - a.clicks - b.clicks
+    of_a = np.arange(max(0, a.impressions - others), min(clicks, a.impressions) + 1)
+    parts = of_a, clicks - of_a, a.impressions - of_a, others - (a.impressions - of_a)
+    logs = -gammaln(np.stack(parts) + 1.0).sum(axis=0)
+    chances = np.exp(logs - logs.max())
+    seen = chances[a.clicks - of_a[0]]
+    return min(1.0, float(chances[chances <= seen * (1 + 1e-7)].sum() / chances.sum()))

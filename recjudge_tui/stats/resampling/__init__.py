@@ -1,1 +1,0 @@
-"""Intervals over users by the jackknife, and corrections for several tests."""

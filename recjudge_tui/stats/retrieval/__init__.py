@@ -1,1 +1,0 @@
-"""Offline metrics of ranked lists."""

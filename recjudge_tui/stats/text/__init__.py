@@ -1,1 +1,0 @@
-"""Words and text metrics."""

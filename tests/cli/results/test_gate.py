@@ -1,0 +1,67 @@
+"""`recjudge gate` as a script calls it, and projects that are unknown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.cli.app import main
+from tests.builder import Built
+from tests.support.verdicts import give, judge_lists, list_case, new_project
+
+
+@pytest.fixture
+def db(project_db: Path) -> str:
+    project = new_project(project_db)
+    truth: dict[int, float | None] = {list_case(project, f"u{at}"): float(at % 3) for at in range(30)}
+    give(project, "people", truth)
+    judge_lists(project, "may", truth)
+    judge_lists(project, "june", {case: 2.0 - at % 3 for at, case in enumerate(truth)})
+    judge_lists(project, "flat", dict.fromkeys(truth, 1.0))
+    project.db.close()
+    return str(project_db)
+
+
+def main_code(db: str, *words: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main([*words, "-p", "films", "--db", db])
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def test_an_unknown_project(project_db: Path) -> None:
+    assert main_code(str(project_db), "outcome", "show") == 1
+    assert main_code(str(project_db), "plan") == 1
+    assert main_code(str(project_db), "gate", "--rater", "r", "--at-most", "failure_rate=0") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--rater", "may", "--truth", "people", "--at-least", "qwk=0.9", "--at-most", "failure_rate=0"), 0),
+        (("--rater", "june", "--truth", "people", "--at-least", "qwk=0.9"), 3),
+        (("--rater", "may", "--truth", "people", "--at-most", "failure_rate=0", "--certain"), 3),
+        (("--rater", "june", "--truth", "people", "--against", "may"), 3),
+        (("--rater", "may", "--truth", "people", "--against", "june"), 0),
+        (("--rater", "flat", "--truth", "people", "--against", "may", "--stat", "pearson"), 1),
+        (("--rater", "may"), 2),
+        (("--rater", "may", "--at-least", "qwk"), 2),
+        (("--rater", "may", "--at-least", "qwk=high"), 2),
+        (("--rater", "may", "--at-least", "qwk=0.5"), 2),
+        (("--rater", "ghost", "--at-most", "failure_rate=0"), 1),
+    ],
+)
+def test_the_gate_leaves_with_its_code(db: str, words: tuple[str, ...], code: int) -> None:
+    assert main_code(db, "gate", *words) == code
+
+
+def test_the_gate_prints_what_it_found_whether_met_or_not(db: str) -> None:
+    result = Built(Path(db), "films").run("gate -p films --rater june --truth people --against may --format json")
+    assert result.exit_code == 3
+    table = json.loads(result.stdout)
+    states = {row["figure"]: row["state"] for row in table["rows"]}
+    assert states == {"qwk": "not met", "failure_rate": "met"}
+    assert "gate not met: 1 of 2 checks" in result.stderr
+    assert "served_before" in table["settings"]

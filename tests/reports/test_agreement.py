@@ -1,0 +1,533 @@
+"""The agreement report on small databases whose figures are known."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from math import atanh, sqrt, tanh
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import Project as OpenProject
+from recjudge_tui.raters.combine import combine
+from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.stats.agreement import pearson, qwk
+from tests.support.verdicts import (
+    Project,
+    agreement,
+    give,
+    judge_lists,
+    judge_pairs,
+    list_case,
+    new_project,
+    pair_case,
+    text_case,
+)
+
+ANNA = (2.0, 1.0, 0.0, 2.0, 1.0, 0.0, 2.0, 1.0)
+BEN = (2.0, 1.0, 1.0, 2.0, 0.0, 0.0, 2.0, 2.0)
+
+
+@pytest.fixture
+def project(project_db: Path) -> Project:
+    return new_project(project_db)
+
+
+def two_people(project: Project) -> list[int]:
+    cases = [list_case(project, f"u{i}") for i in range(8)]
+    give(project, "anna", dict(zip(cases, ANNA, strict=True)))
+    give(project, "ben", dict(zip(cases, BEN, strict=True)))
+    return cases
+
+
+def only(table: Table, **wanted: object) -> Row:
+    found = [row for row in table.rows if all(row[name] == value for name, value in wanted.items())]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def figure(row: Row, name: str) -> float:
+    value = row[name]
+    assert isinstance(value, float)
+    return value
+
+
+def test_documented_keys_and_default_statistics(project: Project) -> None:
+    two_people(project)
+    table = agreement(project)
+    assert [row["stat"] for row in table.rows] == ["qwk", "percent"]
+    assert set(table.rows[0]) == {
+        "rater_a", "rater_b", "protocol", "aspect", "stat", "level", "value", "ci_low", "ci_high", "n", "users", "groups",
+        "groups_undefined", "ceiling", "ceiling_low", "ceiling_high", "ceiling_n", "ceiling_rest", "note",
+    }  # fmt: skip
+    row = only(table, stat="qwk")
+    assert row["value"] == qwk(ANNA, BEN, (0, 1, 2))
+    assert row["n"] == 8
+    assert row["ci_low"] is None
+    assert "no interval" in str(row["note"])
+    assert only(table, stat="percent")["value"] == 5 / 8
+
+
+def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
+    cases = two_people(project)
+    judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
+    table = agreement(project, raters=("llm", "anna"))
+    assert only(table, stat="percent")["n"] == 4
+    assert only(table, stat="percent")["value"] == 1.0
+    where = "llm and anna (pointwise, overall): "
+    assert f"{where}2 of 8 cases (25.0%) not judged by llm: left out" in table.notes
+    assert f"{where}2 of 8 cases (25.0%) where llm failed: left out" in table.notes
+
+
+def test_missing_values_can_be_filled_on_request(project: Project) -> None:
+    cases = two_people(project)
+    judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
+    project.db.execute("DELETE FROM verdicts WHERE case_id = ? AND rater_id = 1", (cases[0],))
+    options = {"raters": ("llm",), "truth": "anna", "missing_judge": 0.0, "missing_truth": 1.0}
+    table = agreement(project, **options)
+    # 2 failed filled with 0 (anna: 2, 1); the truth of the first filled with 1 (llm: 2); two never asked of the judge
+    assert only(table, stat="percent")["n"] == 6
+    assert only(table, stat="percent")["value"] == 3 / 6
+    assert any("not judged by llm" in note for note in table.notes)
+    assert any("missing from anna: filled with the given value" in note for note in table.notes)
+
+
+def test_the_judge_stands_against_the_people_and_the_ceiling_beside(project: Project) -> None:
+    cases = two_people(project)
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    table = agreement(project)
+    assert {(row["rater_a"], row["rater_b"]) for row in table.rows} == {
+        ("llm", "anna"),
+        ("llm", "ben"),
+        ("anna", "ben"),
+    }
+    assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["value"] == 1.0
+    assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["ceiling"] == qwk(ANNA, BEN, (0, 1, 2))
+    assert only(table, rater_a="anna", rater_b="ben", stat="qwk")["ceiling"] is None
+    row = only(table, rater_a="llm", rater_b="ben", stat="qwk")
+    between = only(table, rater_a="anna", rater_b="ben", stat="qwk")
+    assert [row[f"ceiling_{end}"] for end in ("low", "high", "n")] == [
+        between[end] for end in ("ci_low", "ci_high", "n")
+    ]
+    assert any(note.startswith("People: the human ceiling") for note in table.notes)
+
+
+def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_cases(project: Project) -> None:
+    """A third person who clicks at random on a few cases changes nothing, nor do cases that the judge never saw."""
+    cases = two_people(project)
+    give(project, "random", dict(zip(cases[:4], (0.0, 2.0, 2.0, 0.0), strict=True)))
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    judge_lists(project, "llm", dict(zip(cases[:6], BEN[:6], strict=True)))
+    table = agreement(project, raters=("llm",), truth="gold", stats=("qwk",))
+    row = only(table, rater_a="llm", rater_b="gold")
+    assert row["ceiling"] == qwk(ANNA[:6], BEN[:6], (0, 1, 2))
+    assert (row["ceiling_n"], row["ceiling_rest"]) == (6, None)
+
+
+def test_cases_without_a_consensus_are_counted_beside_the_ceiling(project: Project) -> None:
+    """A majority of two is where they agree, so their own agreement there is 1 whatever they did elsewhere."""
+    cases = two_people(project)
+    differ = sum(a != b for a, b in zip(ANNA, BEN, strict=True))
+    combine(project.db, project.id, "gold", "majority", ["anna", "ben"])
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    options = {"raters": ("llm",), "truth": "gold", "stats": ("percent",)}
+    row = only(agreement(project, **options), rater_a="llm")
+    assert (row["ceiling"], row["n"]) == (1.0, len(cases) - differ)
+    counted = f"People leaves out {differ} case{'s' if differ > 1 else ''} on which its raters differ"
+    assert counted in str(row["note"])
+    # only cases of the judge count
+    project.db.execute(
+        "DELETE FROM verdicts WHERE case_id IN (SELECT case_id FROM verdicts GROUP BY 1 HAVING count(*) < 4)"
+    )
+    row = only(agreement(project, **options), rater_a="llm")
+    assert "leaves out" not in str(row["note"])
+
+
+def test_each_person_is_compared_with_the_consensus_of_the_others(project: Project) -> None:
+    cases = two_people(project)
+    cleo = [2.0, 1.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0]
+    give(project, "cleo", dict(zip(cases, cleo, strict=True)))
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    options = {"raters": ("llm",), "truth": "gold", "stats": ("percent", "qwk")}
+    row = only(agreement(project, **options), stat="percent")
+    people = [ANNA, BEN, cleo]
+    same = [
+        sum(
+            own == min(rest)
+            for own, *rest in zip(person, *(p for p in people if p is not person), strict=True)
+        )
+        for person in people
+    ]
+    assert row["ceiling_rest"] == pytest.approx(sum(same) / 24)
+    pairs = [sum(a == b for a, b in zip(one, other, strict=True)) for one, other in combinations(people, 2)]
+    assert row["ceiling"] == pytest.approx(sum(pairs) / 24)
+    assert row["ceiling_n"] == 24
+    assert "People: " not in str(row["note"])
+    kappa = only(agreement(project, **options), stat="qwk")
+    assert (kappa["ci_low"], kappa["ceiling_low"]) == (None, None)
+    assert "no interval" in str(kappa["note"])
+
+
+def test_a_perfect_share_has_an_interval_all_the_same(project: Project) -> None:
+    cases = two_people(project)
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    row = only(agreement(project), rater_a="llm", rater_b="ben", stat="percent")
+    assert row["value"] == 1.0
+    assert row["ci_low"] == pytest.approx(0.025 ** (1 / 8))  # 8 of 8
+
+
+def test_arena_meets_pairwise_labels_but_not_pairwise_judges(project: Project) -> None:
+    cases = [pair_case(project, f"u{i}") for i in range(4)]
+    give(project, "anna", dict.fromkeys(cases, 1.0), protocol_name="pairwise")
+    give(
+        project,
+        "llm",
+        dict(zip(cases, (1.0, 0.0, 1.0, -1.0), strict=True)),
+        protocol_name="arena",
+        kind="judge",
+    )
+    give(project, "old", dict.fromkeys(cases, 1.0), protocol_name="pairwise", kind="judge")
+    table = agreement(project, protocol="arena")
+    assert {(row["rater_a"], row["rater_b"]) for row in table.rows} == {("llm", "anna")}
+    concurrence = only(table, stat="concurrence")
+    assert (concurrence["value"], concurrence["n"]) == (0.5, 4)
+    assert concurrence["note"] == (
+        "only 4 cases: too few to conclude from; agrees on 2 of the 4 cases where the reference preferred a system"
+    )
+
+
+def test_concurrence_rests_on_cases_with_a_direction(project: Project) -> None:
+    cases = [pair_case(project, f"u{i}") for i in range(5)]
+    give(project, "anna", dict(zip(cases, (1.0, -1.0, 0.0, 0.0, 1.0), strict=True)), protocol_name="pairwise")
+    judge_pairs(project, "llm", dict(zip(cases, ((1, 1), (-1, 0), (1, 1), (0, 0), (1, 1)), strict=True)))
+    row = only(agreement(project), stat="concurrence")
+    assert row["n"] == 3
+    assert row["value"] == pytest.approx(2 / 3)
+
+
+def test_scales_are_never_compared(project: Project) -> None:
+    case = list_case(project, "u1")
+    give(project, "anna", {case: 2.0})
+    give(project, "llm", {case: 0.9}, protocol_name="absolute", kind="judge")
+    table = agreement(project)
+    assert table.rows == ()
+    assert "no two of these raters answered" in table.notes[-1]
+
+
+def test_levels_of_explanations(project: Project) -> None:
+    scores = {"u1": ((1, 2, 3), (1, 2, 4)), "u2": ((5, 4, 3), (3, 4, 5)), "u3": ((2, 2, 2), (1, 2, 3))}
+    for user, (truth, judge) in scores.items():
+        cases = [text_case(project, user, f"i-{user}", system) for system in "xyz"]
+        sides: tuple[tuple[str, RaterKind, tuple[int, ...]], ...] = (
+            ("user", "ground_truth", truth),
+            ("llm", "judge", judge),
+        )
+        for rater, kind, values in sides:
+            give(
+                project, rater, dict(zip(cases, map(float, values), strict=True)),
+                protocol_name="explanation", aspect="accuracy", kind=kind,
+            )  # fmt: skip
+    options = {"stats": ("pearson",), "levels": ("dataset", "user", "pair"), "truth": "user"}
+    table = agreement(project, **options)
+    by_user = only(table, level="user")
+    assert (by_user["groups"], by_user["groups_undefined"], by_user["n"]) == (3, 1, 9)
+    assert by_user["value"] == pytest.approx((0.98198 - 1.0) / 2, abs=1e-4)
+    assert only(table, level="pair")["value"] == by_user["value"]
+    assert only(table, level="dataset")["groups"] is None
+
+
+def test_the_level_of_pairs_needs_items(project: Project) -> None:
+    two_people(project)
+    table = agreement(project, stats=("percent",), levels=("user", "pair"))
+    assert only(table, level="user")["value"] == only(table, level="pair")["value"]
+    assert "no case is about a single item, so the level pair equals the level user" in table.notes
+
+
+def test_by_system(project: Project) -> None:
+    for number in range(6):
+        case = list_case(project, f"u{number}", "x" if number < 4 else "y")
+        give(project, "anna", {case: 2.0})
+        give(project, "ben", {case: 2.0 if number % 2 else 1.0})
+    table = agreement(project, stats=("percent",), by="system")
+    assert [(row["system"], row["n"], row["value"]) for row in table.rows] == [("x", 4, 0.5), ("y", 2, 0.5)]
+
+
+def test_invalid_options(project: Project) -> None:
+    two_people(project)
+    for options in (
+        {"stats": ("kapa",)},
+        {"levels": ("world",)},
+        {"protocol": "duel"},
+        {"missing_truth": 3.0},
+        {"missing_truth": 9.0, "truth": "anna"},
+        {"missing_truth": float("nan"), "truth": "anna"},
+        {"missing_judge": float("inf")},
+        {"aspect": "bogus"},
+        {"protocol": "pointwise", "aspect": "bogus"},
+    ):
+        with pytest.raises(UsageError):
+            agreement(project, **options)
+    with pytest.raises(NotFoundError):
+        agreement(project, raters=("dora",))
+
+
+def test_the_ceiling_holds_the_reference_and_goes_by_system_and_level(project: Project) -> None:
+    given: dict[str, dict[int, float | None]] = {"user": {}, "anna": {}, "ben": {}}
+    for at in range(24):
+        case = text_case(project, f"u{at % 4}", f"i{at % 8}", "xy"[at % 2 * (at // 8) % 2])
+        given["user"][case], given["anna"][case], given["ben"][case] = (
+            at % 5 + 1,
+            at % 3 + 1,
+            (at * at) % 5 + 1,
+        )
+    kinds: dict[str, RaterKind] = {"user": "ground_truth"}
+    for rater, values in given.items():
+        give(
+            project,
+            rater,
+            values,
+            protocol_name="explanation",
+            aspect="accuracy",
+            kind=kinds.get(rater, "annotator"),
+        )
+    give(project, "llm", given["ben"], protocol_name="explanation", aspect="accuracy", kind="judge")
+    options = {"stats": ("pearson",), "levels": ("dataset", "user"), "by": "system"}
+    everyone = agreement(project, **options)
+    judge = agreement(project, **options, raters=("llm",), truth="user")
+    for system in "xy":
+        for level in ("dataset", "user"):
+            people = [
+                figure(only(everyone, rater_a=a, rater_b="user", system=system, level=level), "value")
+                for a in ("anna", "ben")
+            ]
+            row = only(judge, rater_a="llm", system=system, level=level)
+            assert row["ceiling_n"] == 2 * int(str(row["n"]))
+            assert row["ceiling"] == pytest.approx(sum(people) / 2)
+            assert row["value"] == pytest.approx(people[1])
+
+
+def test_every_statistic_at_once(project: Project) -> None:
+    cases = two_people(project)
+    table = agreement(project, stats=("all",))
+    assert [row["stat"] for row in table.rows] == [
+        "percent", "kappa", "kappa_linear", "qwk", "alpha_nominal", "alpha_ordinal", "alpha_interval", "ac1", "ac2",
+        "pearson", "spearman", "kendall", "bias",
+    ]  # fmt: skip
+    for row in table.rows:
+        assert row["n"] == len(cases)
+        if row["ci_low"] is None:
+            assert str(row["note"]).startswith("no interval: ")
+        else:
+            assert figure(row, "ci_low") <= figure(row, "value") <= figure(row, "ci_high")
+    assert sum(row["ci_low"] is not None for row in table.rows) >= 5
+
+
+def scored(project: Project) -> list[int]:
+    """Nine texts with a judge's and a user's scores on two aspects, and a metric."""
+    cases = [text_case(project, f"u{at // 3}", f"i{at // 3}", "xyz"[at % 3]) for at in range(9)]
+    for aspect, shift in (("accuracy", 0), ("satisfaction", 2)):
+        for rater, kind, factor in (("llm", "judge", 2), ("user", "ground_truth", 3)):
+            values = {case: float((at * factor + shift) % 5 + 1) for at, case in enumerate(cases)}
+            give(
+                project, rater, dict(values), protocol_name="explanation", aspect=aspect,
+                kind="judge" if kind == "judge" else "ground_truth",
+            )  # fmt: skip
+    give(
+        project,
+        "rouge_l",
+        {case: at / 10 for at, case in enumerate(cases)},
+        protocol_name="explanation",
+        kind="metric",
+    )
+    return cases
+
+
+def test_a_metric_is_correlated_with_every_aspect(project: Project) -> None:
+    scored(project)
+    table = agreement(project, truth="user")
+    assert {(row["rater_a"], row["aspect"], row["stat"]) for row in table.rows} == {
+        *(
+            ("rouge_l", aspect, stat)
+            for aspect in ("accuracy", "satisfaction")
+            for stat in ("pearson", "spearman")
+        ),
+        *(("llm", aspect, stat) for aspect in ("accuracy", "satisfaction") for stat in ("qwk", "percent")),
+    }
+    row = only(table, rater_a="rouge_l", aspect="satisfaction", stat="pearson")
+    truth = [(at * 3 + 2) % 5 + 1 for at in range(9)]
+    assert row["value"] == pytest.approx(pearson([at / 10 for at in range(9)], truth))
+    assert (row["n"], row["protocol"]) == (9, "explanation")
+    one = agreement(project, aspect="accuracy", raters=("rouge_l", "llm"))
+    assert {(row["rater_a"], row["rater_b"], row["aspect"]) for row in one.rows} == {
+        ("llm", "rouge_l", "accuracy")
+    }
+
+
+def test_other_statistics_of_a_metric_are_undefined_with_the_reason(project: Project) -> None:
+    scored(project)
+    options = {"truth": "user", "raters": ("rouge_l",), "stats": ("qwk", "kendall"), "aspect": "accuracy"}
+    table = agreement(project, **options)
+    row = only(table, stat="qwk")
+    assert row["value"] is None
+    assert "only correlations" in str(row["note"])
+    assert isinstance(only(table, stat="kendall")["value"], float)
+    every = agreement(project, **options | {"stats": ("all",)})
+    assert [row["stat"] for row in every.rows] == ["pearson", "spearman", "kendall"]
+
+
+def test_a_list_metric_is_compared_with_pointwise_verdicts_and_other_metrics(project: Project) -> None:
+    cases = two_people(project)
+    for name in ("ndcg@10", "mrr"):
+        values: dict[int, float | None] = {case: at / 9 for at, case in enumerate(cases)}
+        give(project, name, values, protocol_name="absolute", kind="metric")
+    table = agreement(project, stats=("pearson",))
+    assert {(row["rater_a"], row["rater_b"], row["protocol"]) for row in table.rows} == {
+        ("mrr", "ndcg@10", "absolute"),
+        ("anna", "ben", "pointwise"),
+        *((name, person, "pointwise") for name in ("ndcg@10", "mrr") for person in ("anna", "ben")),
+    }
+    assert only(table, rater_a="mrr", rater_b="ndcg@10")["value"] == pytest.approx(1)
+    pointwise = agreement(project, protocol="pointwise", raters=("mrr",), truth="anna")
+    assert {row["stat"] for row in pointwise.rows} == {"pearson", "spearman"}
+    assert only(pointwise, stat="pearson")["value"] == pytest.approx(
+        pearson([at / 9 for at in range(8)], ANNA)
+    )
+
+
+def test_a_metric_of_pairs_answers_with_their_labels(project: Project) -> None:
+    cases = [pair_case(project, f"u{i}") for i in range(4)]
+    give(project, "anna", dict(zip(cases, (1.0, -1.0, 0.0, 1.0), strict=True)), protocol_name="pairwise")
+    give(
+        project,
+        "ndcg",
+        dict(zip(cases, (1.0, -1.0, 0.0, -1.0), strict=True)),
+        protocol_name="pairwise",
+        kind="metric",
+    )
+    table = agreement(project)
+    assert {(row["rater_a"], row["rater_b"], row["stat"]) for row in table.rows} == {
+        ("ndcg", "anna", "pearson"), ("ndcg", "anna", "spearman"),
+    }  # fmt: skip
+    asked = agreement(project, stats=("percent", "concurrence"))
+    assert only(asked, stat="percent")["value"] == 3 / 4
+    assert only(asked, stat="concurrence")["value"] == 2 / 3
+
+
+def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> None:
+    """Means of 1, 2, 3, 4 and 5 by the user, of 1, 3, 2, 4 and 5 by the judge; of two systems there is nothing to say."""
+    for rater, kind, means in (("user", "ground_truth", (1, 2, 3, 4, 5)), ("llm", "judge", (1, 3, 2, 4, 5))):
+        values: dict[int, float | None] = {}
+        for at, mean in enumerate(means):
+            for user in ("u1", "u2"):
+                values[text_case(project, user, "i", "vwxyz"[at])] = float(mean)
+        role: RaterKind = "judge" if kind == "judge" else "ground_truth"
+        give(project, rater, values, protocol_name="explanation", aspect="accuracy", kind=role)
+    table = agreement(project, levels=("system",))
+    told = {row["stat"]: row for row in table.rows}
+    assert {stat: row["value"] for stat, row in told.items()} == pytest.approx(
+        {"pearson": 0.9, "spearman": 0.9, "kendall": 0.8}
+    )
+    assert {(row["n"], row["users"], row["level"]) for row in table.rows} == {(5, 2, "system")}
+    half, z = 1.959964 * sqrt(1 / 2), atanh(0.9)
+    assert (told["pearson"]["ci_low"], told["pearson"]["ci_high"]) == pytest.approx(
+        (tanh(z - half), tanh(z + half))
+    )
+    assert "rank the systems alike" in table.answer
+    two = agreement(project, levels=("system",), systems=("v", "w"), stats=("pearson", "qwk"))
+    assert [(row["value"], "three systems" in str(row["note"])) for row in two.rows] == [
+        (None, True),
+        (None, False),
+    ]
+    with pytest.raises(UsageError):
+        agreement(project, levels=("system",), by="system")
+
+
+def test_pairs_give_each_system_its_win_rate(project: Project) -> None:
+    rates = {
+        ("a", "b"): 1.0,
+        ("a", "c"): 1.0,
+        ("b", "c"): 1.0,
+        ("a", "d"): 1.0,
+        ("b", "d"): 0.0,
+        ("c", "d"): -1.0,
+    }
+    cases = {pair_case(project, "u1", *names): value for names, value in rates.items()}
+    for rater in ("anna", "ben"):
+        give(project, rater, dict(cases), protocol_name="pairwise")
+    row = only(agreement(project, levels=("system",)), stat="kendall")
+    assert (row["value"], row["n"], row["ci_low"]) == (pytest.approx(1.0), 4, None)
+
+
+def test_finer_labels_roll_up_for_everybody_unless_they_are_asked_for(project: Project) -> None:
+    """A judge that may answer Partial+ (1.5) agrees with people who may not; the share of Partial+ is not shown as 0."""
+    cases = [list_case(project, f"u{at}") for at in range(6)]
+    give(project, "anna", dict(zip(cases, (2.0, 1.0, 1.0, 0.0, 2.0, 1.0), strict=True)))
+    judge_lists(project, "llm", dict(zip(cases, (2.0, 1.0, 1.0, 0.0, 2.0, 1.0), strict=True)))
+    name = project.db.value("SELECT prompt_id FROM runs")
+    prompt = json.loads(project.db.value("SELECT content FROM prompts WHERE id = ?", (name,)))
+    finer = {"name": "Partial+", "reply": "Partial+", "value": 1.5, "meaning": "", "rolls_up": "Partial"}
+    prompt["labels"].append(finer)
+    project.db.execute("UPDATE prompts SET content = ? WHERE id = ?", (json.dumps(prompt), name))
+    project.db.execute(
+        "UPDATE verdicts SET value = 1.5 WHERE case_id = ? AND rater_id = (SELECT id FROM raters"
+        " WHERE name = 'llm')",
+        (cases[1],),
+    )
+    assert only(agreement(project), stat="percent")["value"] == 1
+    assert only(agreement(project, fine=True, stats=("percent",)), stat="percent")["value"] == pytest.approx(
+        5 / 6
+    )
+    opened = OpenProject.numbered(project.db, project.id)
+    labels = [
+        {row["label"] for row in table_of(opened, "leaderboard", protocol="pointwise", fine=fine).rows}
+        for fine in (False, True)
+    ]
+    assert labels == [{"Good", "Partial", "Poor"}, {"Good", "Partial", "Partial+", "Poor"}]
+
+
+def test_the_answer_and_one_row_a_rater_then_the_people(project: Project) -> None:
+    cases = two_people(project)
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    table = agreement(project, protocol="pointwise")
+    assert table.answer.startswith("llm agrees ")
+    assert "with gold (κ " in table.answer
+    assert table.answer.endswith("people reach .71. 8 users, 8 lists.")
+    assert table.brief is not None
+    assert [row["rater_a"] for row in table.brief.rows] == ["llm", "people"]
+    assert table.brief.columns[1].label == "Quadratic weighted κ"
+    assert table.brief.rows[1]["Quadratic weighted κ"] == ".71"
+
+
+def test_several_aspects_are_the_columns_of_the_brief_view(project: Project) -> None:
+    scored(project)
+    table = agreement(project, truth="user", raters=("llm",))
+    assert table.brief is not None
+    assert [column.name for column in table.brief.columns] == ["rater_a", "accuracy", "satisfaction", "note"]
+    assert [row["rater_a"] for row in table.brief.rows] == ["llm"]
+
+
+def test_labels_of_another_protocol_are_said(project: Project) -> None:
+    cases = [pair_case(project, f"u{i}") for i in range(4)]
+    give(project, "anna", dict.fromkeys(cases, 1.0), protocol_name="pairwise")
+    give(project, "llm", dict.fromkeys(cases, 1.0), protocol_name="arena", kind="judge")
+    said = "verdicts of anna are of pairwise cases: arena asks the same question"
+    opened = OpenProject.numbered(project.db, project.id)
+    for table in (agreement(project, protocol="arena"), table_of(opened, "leaderboard", protocol="arena")):
+        assert said in table.notes
+
+
+def test_percent_needs_categories(project: Project) -> None:
+    cases = [list_case(project, f"u{at}") for at in range(6)]
+    for rater, shift in (("anna", 0.0), ("llm", 0.03)):
+        values: dict[int, float | None] = {case: at / 7 + shift for at, case in enumerate(cases)}
+        give(
+            project, rater, values, protocol_name="absolute", kind="judge" if rater == "llm" else "annotator"
+        )
+    row = only(agreement(project, stats=("percent",)), stat="percent")
+    assert (row["value"], bool(row["note"])) == (None, True)

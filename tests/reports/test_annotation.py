@@ -1,0 +1,69 @@
+"""How annotation stands, and how far people agree on what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.reports.annotation import annotation_table, running_agreement
+from recjudge_tui.store.annotation.tasks import skip_task
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.projects import project_id
+from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks
+from tests.support.verdicts import Project, agreement
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with connect(tmp_path / "a.db") as database:
+        films(database, 8)
+        yield database
+
+
+def test_a_row_each_and_nothing_undefined_is_a_number(db: Database) -> None:
+    assigned(db)
+    judges(db, "ana", count=3)
+    skip_task(db, tasks(db, "ben")[0], "no", 4)
+    rows = annotation_table(db, project_id(db, PROJECT)).rows
+    assert [(r["annotator"], r["open"], r["done"], r["skipped"], r["median_seconds"]) for r in rows] == [
+        ("ana", 5, 3, 0, 10.0), ("ben", 7, 0, 1, None),
+    ]  # fmt: skip
+    assert [(r["agreement"], r["n"], r["note"]) for r in rows] == [
+        (None, 0, "no case that another annotator has also finished")
+    ] * 2
+
+
+def test_it_is_the_figure_of_the_agreement_report(db: Database) -> None:
+    assigned(db, "pointwise")
+    judges(db, "ana", "pointwise", choose=lambda options: options[len(options) - 1])
+    turn = iter(range(1000))
+    judges(db, "ben", "pointwise", choose=lambda options: options[next(turn) % 3])
+    judges(db, "ana", "pointwise")
+    turn = iter(range(1000))
+    project = project_id(db, PROJECT)
+    options = {"protocol": "pointwise", "raters": ("ana", "ben"), "stats": ("qwk",)}
+    reported = agreement(Project(db, project), **options).rows[0]
+    row = annotation_table(db, project).rows[0]
+    assert row["n"] == reported["n"] == 16
+    for name, same in (("agreement", "value"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
+        assert row[name] == reported[same]
+
+
+def test_only_shared_cases_count(db: Database) -> None:
+    assigned(db)
+    project, rater = project_id(db, PROJECT), desk(db, "ana").rater_id
+    turn = iter(range(1000))
+    judges(db, "ben", choose=lambda options: options[next(turn) % 3])
+    assert running_agreement(db, project, rater, "pairwise").n == 0
+    judges(db, "ana", count=4)
+    assert running_agreement(db, project, rater, "pairwise").n == 4
+    judges(db, "ana", count=2)
+    told = running_agreement(db, project, rater, "pairwise")
+    assert told.n == 6
+    assert told.estimate.value is not None
+    notes = [row["note"] for row in annotation_table(db, project).rows]
+    assert told.side.startswith("A is ")
+    assert all(told.side in note for note in notes)

@@ -1,0 +1,191 @@
+"""What calibration and strictness say follows from verdicts, confidences and labels: computed again on any data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import minimize_scalar
+from sklearn.metrics import brier_score_loss
+
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.calibration import (
+    Stated,
+    error_table,
+    reliability_table,
+    stated_confidences,
+    strictness_table,
+)
+from recjudge_tui.stats import calibration
+from tests.support.verdicts import (
+    Project,
+    give,
+    judge_lists,
+    judge_pairs,
+    list_case,
+    new_project,
+    pair_case,
+    text_case,
+)
+
+Values = npt.NDArray[np.float64]
+
+
+@pytest.fixture
+def made(project_db: Path) -> Project:
+    return new_project(project_db)
+
+
+def stated(made: Project, rater: str = "llm", truth: str = "anna", **options: Any) -> list[Stated]:
+    return stated_confidences(Opened(made.db, made.id, "films"), rater, truth, **options)
+
+
+def set_confidence(made: Project, cases: list[int], sure: Values) -> None:
+    rows = [(None if np.isnan(c) else c, case) for case, c in zip(cases, sure.tolist(), strict=True)]
+    made.db.execute_many("UPDATE verdicts SET confidence = ? WHERE case_id = ? AND run_id IS NOT NULL", rows)
+
+
+def judged_lists(made: Project, users: int, draw: int) -> tuple[Values, Values, Values]:
+    """A judge, too sure, not sure enough or right about it, and a person who labelled most users: what it said, how sure,
+    and the labels."""
+    rng = np.random.default_rng(draw)
+    cases = [list_case(made, f"u{at:02}", name) for at in range(users) for name in ("x", "y")]
+    sure = rng.uniform(0.35, 0.99, len(cases))
+    truth = rng.integers(0, 3, sure.size).astype(float)
+    hit = rng.random(sure.size) < sure ** (0.4, 1.0, 3.0)[draw % 3]
+    said = np.where(hit, truth, (truth + rng.integers(1, 3, sure.size)) % 3)
+    sure[rng.random(sure.size) < 0.1] = np.nan
+    truth[np.arange(sure.size) >= 1.6 * users] = np.nan
+    judge_lists(made, "llm", dict(zip(cases, said.tolist(), strict=True)))
+    set_confidence(made, cases, sure)
+    give(made, "anna", {c: v for c, v in zip(cases, truth.tolist(), strict=True) if v == v})
+    return said, sure, truth
+
+
+def _scaled(sure: Values, heat: float) -> Values:
+    own, others = sure ** (1 / heat), 2 * ((1 - sure) / 2) ** (1 / heat)
+    return own / (own + others)
+
+
+def _temperature(sure: Values, right: Values) -> float:
+    """The T of the highest likelihood, by search."""
+
+    def loss(log_heat: float) -> float:
+        chance = np.clip(_scaled(sure, np.exp(log_heat)), 1e-12, 1 - 1e-12)
+        return -float((right * np.log(chance) + (1 - right) * np.log(1 - chance)).sum())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x))
+
+
+@pytest.mark.parametrize(("draw", "users"), list(enumerate((4, 9, 10, 25, 60))))
+def test_calibration_says_what_the_confidences_show(made: Project, draw: int, users: int) -> None:
+    said, sure, truth = judged_lists(made, users, draw)
+    questions = stated(made, method="temperature")
+    table = error_table(questions)
+    labelled = ~np.isnan(truth)
+    used = labelled & ~np.isnan(sure)
+    right, given = (said == truth)[used].astype(float), sure[used]
+    place = np.minimum((given * 10).astype(int), 9)
+    bins = [place == b for b in np.unique(place)]
+    expected = {
+        "ece": sum(b.mean() * abs(right[b].mean() - given[b].mean()) for b in bins),
+        "overconfidence": (given - right).mean(),
+        "brier": brier_score_loss(right, given),
+        "accuracy": right.mean(),
+    }
+    shown = {row["stat"]: row for row in table.rows if row["stage"] == "as given"}
+    assert {stat: row["value"] for stat, row in shown.items()} == pytest.approx(expected)
+    assert {row["n"] for row in shown.values()} == {used.sum()}
+    untold = int((labelled & ~used).sum())
+    left_out = [re.findall(r": (\d+) labelled verdicts? without", note) for note in table.notes]
+    assert [found for found in left_out if found] == ([[str(untold)]] if untold else [])
+    heats = [note for note in table.notes if "temperature" in note]
+    # not calibrated by labels of fewer than ten users
+    assert bool(heats) == (np.unique(np.flatnonzero(used) // 2).size >= calibration.FEWEST_USERS)
+    for note in heats:
+        found = re.search(r"temperature ([\d.]+): .* are (nearer to|further from) chance \(1 in 3\)", note)
+        assert found
+        heat = _temperature(given, right)
+        assert float(found.group(1)) == pytest.approx(heat, rel=0.01)
+        assert (found.group(2) == "nearer to") == (heat > 1)
+    rows = [row for row in reliability_table(questions).rows if row["stage"] == "as given"]
+    assert sum(int(str(row["n"])) for row in rows) == used.sum()
+    for row, here in zip(rows, bins, strict=True):
+        assert row["gap"] == pytest.approx(float((right - given)[here].mean()))
+
+
+def test_what_is_left_out_of_calibration_is_counted(made: Project) -> None:
+    cases = [pair_case(made, f"u{at:02}") for at in range(30)]
+    judge_pairs(made, "llm", {c: (1.0, -1.0) if at % 10 == 9 else (1.0, 1.0) for at, c in enumerate(cases)})
+    labels = {case: -1.0 if at in (9, 19) else 1.0 for at, case in enumerate(cases[:20])}
+    give(made, "anna", labels | {cases[0]: 0.5}, protocol_name="pairwise")
+    set_confidence(made, cases, np.full(30, 0.9))
+    (found,) = stated(made)
+    assert (found.flipped.sum(), found.usable.sum(), found.off_scale) == (3, 17, 1)
+    notes = error_table([found]).notes
+    assert any("2 labelled verdicts left out because their two orders disagreed" in note for note in notes)
+    assert any("1 label off the scale left out" in note for note in notes)
+    made.db.execute(
+        "UPDATE verdicts SET state = 'failed', value = NULL WHERE run_id IS NOT NULL AND case_id = ?",
+        (cases[1],),
+    )
+    assert cases[1] not in stated(made)[0].case.tolist()
+
+
+def test_without_confidences_there_is_no_figure(made: Project) -> None:
+    cases = [text_case(made, f"u{at}", "i", "s") for at in range(12)]
+    for name in ("llm", "anna"):
+        for aspect in ("accuracy", "transparency"):
+            values: dict[int, float | None] = {case: float(at % 5 + 1) for at, case in enumerate(cases)}
+            give(made, name, values, protocol_name="explanation", aspect=aspect)
+    questions = stated(made)
+    assert [(q.pair.protocol, q.pair.aspect, q.labels) for q in questions] == [
+        ("explanation", aspect, (1.0, 2.0, 3.0, 4.0, 5.0)) for aspect in ("accuracy", "transparency")
+    ]
+    assert {(row["value"], row["note"]) for row in error_table(questions).rows} == {
+        (None, calibration.NO_CONFIDENCE)
+    }
+    assert reliability_table(questions).rows == ()
+
+
+def test_invalid_requests(made: Project) -> None:
+    cases = [list_case(made, f"u{at}") for at in range(3)]
+    give(made, "rouge", {cases[0]: 0.5}, kind="metric", protocol_name="absolute")
+    for name in ("scorer", "ben"):
+        give(made, name, dict.fromkeys(cases, 0.3), protocol_name="absolute")
+    judge_lists(made, "llm", dict.fromkeys(cases, 1.0))
+    give(made, "anna", dict.fromkeys(cases, 1.0))
+    for wrong in (
+        {"truth": "llm"}, {"truth": "rouge"}, {"truth": "scorer"}, {"rater": "ben", "truth": "scorer"},
+        {"protocol": "bogus"}, {"aspect": "bogus"}, {"method": "magic"},
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            stated(made, **wrong)
+    with pytest.raises(NotFoundError):
+        stated(made, rater="nobody")
+
+
+def test_strictness_is_the_mean_difference_to_the_other_annotators(made: Project) -> None:
+    cases = [list_case(made, f"u{at}") for at in range(4)]
+    for name, values in (
+        ("anna", (2.0, 2.0, 1.0, 0.0)),
+        ("ben", (1.0, 2.0, 0.0, 0.0)),
+        ("llm", (2.0, 2.0, 2.0, 1.0)),
+    ):
+        give(made, name, dict(zip(cases, values, strict=True)))
+    table = strictness_table(Opened(made.db, made.id, "films"), ["llm"], ["anna", "ben"])
+    bias = {row["rater"]: (row["against"], row["value"]) for row in table.rows if row["figure"] == "bias"}
+    others = "the other annotators"
+    assert bias == {"anna": (others, 0.5), "ben": (others, -0.5), "llm": ("the annotators", 0.75)}
+    shares = {(row["rater"], row["label"]): row["count"] for row in table.rows if row["figure"] == "share"}
+    assert (shares["anna", "Good"], shares["ben", "Poor"], shares["llm", "Poor"]) == (
+        2,
+        2,
+        0,
+    )
+    assert strictness_table(Opened(made.db, made.id, "films"), ["nobody"], []).rows == ()

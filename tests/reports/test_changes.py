@@ -1,0 +1,320 @@
+"""What changed between two raters: counts by hand, the test that fits, and whether the changes went towards people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import cohen_kappa_score
+
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import Project as OpenProject
+from recjudge_tui.reports.changes import (
+    cases_table,
+    compare_sides,
+    offered_sides,
+    prompt_diff,
+    sides_named,
+    usual_sides,
+)
+from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.stats.hypotheses import bowker, sign_flip_test, stuart_maxwell
+from recjudge_tui.stats.intervals import mean_estimate
+from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
+from recjudge_tui.store.verdicts.changes import Cell
+from tests.support.verdicts import (
+    Project,
+    give,
+    judge_lists,
+    judge_pairs,
+    list_case,
+    new_project,
+    pair_case,
+    table,
+    text_case,
+)
+
+
+def compare(project: Project, first: str = "anna", second: str = "ben", **options: object) -> Table:
+    return table(project, "compare", first=first, second=second, **options)
+
+
+def only(project: Project, *raters: str, **options: object) -> Row:
+    (row,) = compare(project, *raters, **options).rows
+    return row
+
+
+def lists(project: Project, first: Sequence[float | None], second: Sequence[float | None]) -> list[int]:
+    """Two people on the lists of as many users."""
+    cases = [list_case(project, f"u{at}") for at in range(len(first))]
+    for name, values in (("anna", first), ("ben", second)):
+        give(project, name, dict(zip(cases, values, strict=True)))
+    return cases
+
+
+@pytest.fixture
+def project(project_db: Path) -> Project:
+    return new_project(project_db)
+
+
+def test_counts_by_hand_and_what_stands_outside_n(project: Project) -> None:
+    lists(project, [2, 2, 1, 0, None, 1, None, 2], [2, 0, 2, 1, 1, None, None, 1])
+    give(project, "anna", {list_case(project, f"a{at}"): 1.0 for at in range(2)})
+    give(project, "ben", {list_case(project, f"b{at}"): 1.0 for at in range(3)})
+    row = only(project)
+    counted = [row[name] for name in ("n", "changed", "up", "down", "only_a", "only_b", "failed")]
+    assert counted == [5, 4, 2, 2, 2, 3, 3]
+    assert (row["share"], row["up_is"], row["down_is"]) == (0.8, "milder", "harsher")
+    assert (row["mean_a"], row["mean_b"], row["difference"]) == pytest.approx((7 / 5, 6 / 5, -1 / 5))
+    assert compare(project).answer.startswith("ben differs from anna on 4 of 5 cases: 2 milder, 2 harsher")
+
+
+def test_transitions_are_all_cells_and_lead_to_their_cases(project: Project) -> None:
+    lists(project, [2, 2, 1, 0, 0, 2], [2, 0, 2, 1, 1, 0])
+    rows = compare(project, table="transitions").rows
+    assert len(rows) == 9
+    assert {(row["from"], row["to"]): (row["count"], row["direction"]) for row in rows if row["count"]} == {
+        ("Good", "Good"): (1, ""), ("Good", "Poor"): (2, "harsher"), ("Partial", "Good"): (1, "milder"),
+        ("Poor", "Partial"): (2, "milder"),
+    }  # fmt: skip
+    listed = compare(project, table="cases").rows
+    assert [(row["user"], row["from"], row["to"], row["direction"]) for row in listed] == [
+        ("u1", "Good", "Poor", "harsher"), ("u2", "Partial", "Good", "milder"), ("u3", "Poor", "Partial", "milder"),
+        ("u4", "Poor", "Partial", "milder"), ("u5", "Good", "Poor", "harsher"),
+    ]  # fmt: skip
+    opened = OpenProject.numbered(project.db, project.id)
+    changes = compare_sides(opened, sides_named(opened, "anna", "ben"), Selection())
+    assert [row["user"] for row in cases_table(changes, Cell(2, 2, 0, 0)).rows] == ["u1", "u5"]
+    assert [row["user"] for row in cases_table(changes, limit=1).rows] == ["u1"]
+
+
+def test_the_test_is_the_one_that_fits(project: Project) -> None:
+    rng = np.random.default_rng(5)
+    first, second = rng.integers(0, 3, 90).astype(float), rng.choice(3, 90, p=[0.6, 0.3, 0.1]).astype(float)
+    lists(project, first.tolist(), second.tolist())
+    counts = np.zeros((3, 3), dtype=int)
+    np.add.at(counts, (first.astype(int), second.astype(int)), 1)
+    row, back = only(project), only(project, "ben", "anna")
+    assert (row["test"], row["df"], row["p_symmetry"]) == (
+        "Stuart-Maxwell",
+        2,
+        pytest.approx(bowker(counts).p),
+    )
+    assert row["p"] == row["p_holm"] == pytest.approx(stuart_maxwell(counts).p)
+    assert (back["up"], back["down"], back["p"]) == (row["down"], row["up"], pytest.approx(row["p"]))
+
+
+@pytest.mark.parametrize("low", [0.0, 1.0])
+def test_changes_between_two_labels_are_tested_exactly(project: Project, low: float) -> None:
+    """Whichever two they are, and though a third was given and never changed."""
+    changed = [(2.0, low)] * 9 + [(low, 2.0)] * 2 + [(2.0, 2.0)] * 5 + [(1.0 - low, 1.0 - low)] * 4
+    lists(project, [a for a, _ in changed], [b for _, b in changed])
+    row = only(project)
+    assert (row["test"], row["p"]) == ("McNemar, exact", pytest.approx(binomtest(2, 11).pvalue))
+
+
+def test_where_users_have_several_cases_each_user_counts_once(project: Project) -> None:
+    """Ten users with four lists each: the changes of a user are alike, so forty changes are not forty tests."""
+    cases = [list_case(project, f"u{at}", f"s{system}") for at in range(10) for system in range(4)]
+    users = np.repeat(np.arange(10), 4)
+    give(project, "anna", dict.fromkeys(cases, 1.0))
+    give(project, "ben", dict(zip(cases, np.where(users < 3, 0.0, 2.0).tolist(), strict=True)))
+    row = only(project)
+    assert (row["test"], row["up"], row["down"]) == ("sign flips over users", 28, 12)
+    assert (row["users_up"], row["users_down"], row["p_symmetry"]) == (7, 3, None)
+    assert row["p"] == pytest.approx(sign_flip_test([1.0] * 7 + [-1.0] * 3))
+    give(project, "carl", dict(zip(cases, [0.0, 2.0] * 20, strict=True)))
+    row = only(project, "anna", "carl")
+    assert (row["changed"], row["test"], row["p"], row["p_holm"]) == (40, None, None, None)
+    assert "no user has more changes in one direction" in str(row["note"])
+
+
+def test_scores_without_labels_are_shown_in_bands(project: Project) -> None:
+    rng = np.random.default_rng(2)
+    first = rng.random(60).round(3)
+    second = np.clip(first + rng.choice([-0.1, 0.0, 0.2], 60), 0, 1).round(3)
+    cases = [list_case(project, f"u{at}") for at in range(60)]
+    for name, values in (("anna", first), ("ben", second)):
+        give(project, name, dict(zip(cases, values.tolist(), strict=True)), protocol_name="absolute")
+    row = only(project)
+    up, down = int((second > first).sum()), int((second < first).sum())
+    assert (row["up"], row["down"], row["up_is"], row["test"]) == (
+        up,
+        down,
+        "higher",
+        "sign flips over users",
+    )
+    estimate = mean_estimate(second - first, [f"u{at}" for at in range(60)], (-1.0, 1.0))
+    assert (row["difference"], row["ci_low"]) == pytest.approx((estimate.value, estimate.ci_low))
+    rows = compare(project, table="transitions").rows
+    assert [line["to"] for line in rows[:5]] == ["0.8-1", "0.6-0.8", "0.4-0.6", "0.2-0.4", "0-0.2"]
+    opened = OpenProject.numbered(project.db, project.id)
+    (part,) = compare_sides(opened, sides_named(opened, "anna", "ben"), Selection()).parts
+    for at, line in enumerate(rows):
+        said, now = part.levels[at // 5], part.levels[at % 5]
+        inside = (first >= said.low) & (first <= said.high) & (second >= now.low) & (second <= now.high)
+        assert line["count"] == int(inside.sum()) == part.cases(Cell(*said[1:], *now[1:])).size
+
+
+def test_means_of_an_ensemble_are_scores_among_labels(project: Project) -> None:
+    cases = [text_case(project, f"u{at}", "i", "x") for at in range(4)]
+    for name, values in (("anna", (1.0, 3.0, 5.0, 2.0)), ("ben", (1.5, 3.0, 4.5, 3.0))):
+        given = dict(zip(cases, values, strict=True))
+        give(project, name, dict(given), protocol_name="explanation", aspect="accuracy")
+    rows = compare(project, table="transitions").rows
+    assert list(dict.fromkeys(row["from"] for row in rows)) == ["5", "4.5", "4", "3", "2", "1.5", "1"]
+
+
+def test_pairs_turn_towards_a_system_and_arena_meets_pairwise(project: Project) -> None:
+    cases = [pair_case(project, f"u{at}") for at in range(6)]
+    give(project, "anna", dict(zip(cases, [1, 1, 0, -1, -1, 0], strict=True)), protocol_name="pairwise")
+    values: dict[int, float | None] = dict(zip(cases, [1.0, -1.0, -1.0, -1.0, 0.0, None], strict=True))
+    give(project, "arena", values, protocol_name="arena", kind="judge")
+    row = only(project, "anna", "arena")
+    assert [row[name] for name in ("protocol", "n", "up", "down", "failed")] == ["pairwise", 5, 1, 2, 1]
+    assert row["up_is"] == "towards A"
+    listed = compare(project, "anna", "arena", table="cases").rows
+    assert [row["direction"] for row in listed] == ["towards b", "towards b", "towards a"]
+
+
+def test_by_system_adds_up_and_several_tests_are_adjusted(project: Project) -> None:
+    rng = np.random.default_rng(8)
+    for system in ("als", "bpr"):
+        cases = [list_case(project, f"u{at}", system) for at in range(40)]
+        for name, shares in (("anna", [0.2, 0.3, 0.5]), ("ben", [0.6, 0.3, 0.1])):
+            drawn = rng.choice(3, 40, p=shares).astype(float).tolist()
+            give(project, name, dict(zip(cases, drawn, strict=True)))
+    whole, rows = only(project), compare(project, by="system").rows
+    assert [row["system"] for row in rows] == ["als", "bpr"]
+    for name in ("n", "changed", "up", "down"):
+        assert sum(int(str(row[name])) for row in rows) == whole[name]
+    for name in ("p", "p_symmetry"):
+        low, high = sorted(float(str(row[name])) for row in rows)
+        holm = [min(2 * low, 1), min(1, max(2 * low, high))]
+        assert sorted(float(str(row[f"{name}_holm"])) for row in rows) == pytest.approx(holm)
+
+
+def test_a_prompt_that_moved_cases_towards_people(project: Project) -> None:
+    rng = np.random.default_rng(3)
+    cases = [list_case(project, f"u{at}") for at in range(60)]
+    truth = rng.integers(0, 3, 60).astype(float)
+    old, new = (np.where(rng.random(60) < right, truth, rng.integers(0, 3, 60)) for right in (0.3, 0.8))
+    judge_lists(project, "v1", dict(zip(cases, old.tolist(), strict=True)))
+    judge_lists(project, "v2", dict(zip(cases, new.tolist(), strict=True)))
+    give(project, "people", dict(zip(cases, truth.tolist(), strict=True)), kind="consensus")
+    found = compare(project, "v1", "v2")
+    moved = found.facts["towards"]
+    assert isinstance(moved, dict)
+    nearer = np.abs(new - truth) < np.abs(old - truth)
+    assert (moved["truth"], moved["n"], moved["towards"]) == ("people", 60, int(nearer.sum()))
+    kappas = [cohen_kappa_score(side, truth, weights="quadratic") for side in (old, new)]
+    assert (moved["before"], moved["after"]) == pytest.approx(kappas)
+    assert moved["change"] == pytest.approx(kappas[1] - kappas[0])
+    assert found.answer.startswith(
+        f"v2 moved {nearer.sum()} of 60 cases towards people (quadratic weighted κ"
+    )
+    # between people nobody is the reference, unless one is named
+    assert "towards" not in compare(project, "v1", "people").facts
+    assert "towards" in compare(project, "v1", "people", truth="v2").facts
+
+
+def test_nothing_changed_nothing_in_common_and_scales_of_their_own(project: Project) -> None:
+    cases = lists(project, [2, 1, 0], [2, 1, 0])
+    row = only(project)
+    assert [row[name] for name in ("changed", "test", "p", "difference")] == [0, None, None, 0.0]
+    assert compare(project).answer == "ben says the same as anna on all 3 cases."
+    give(project, "carl", {list_case(project, "alone"): 1.0})
+    row = only(project, "anna", "carl")
+    assert [row[name] for name in ("n", "share", "p", "difference", "only_a", "only_b")] == [
+        0,
+        *[None] * 3,
+        3,
+        1,
+    ]
+    give(project, "dora", dict.fromkeys(cases, 0.5), protocol_name="absolute")
+    apart = compare(project, "anna", "dora")
+    assert apart.rows == ()
+    assert "no question that both anna and dora answered" in apart.notes
+    text = text_case(project, "u", "i", "x")
+    give(project, "anna", {text: 4.0}, protocol_name="explanation", aspect="accuracy")
+    give(project, "rouge", {text: 0.3}, protocol_name="explanation", kind="metric")
+    row = only(project, "rouge", "anna")
+    assert [row[name] for name in ("changed", "up", "p", "mean_a", "difference")] == [None] * 5
+    assert compare(project, "rouge", "anna", table="cases").rows == ()
+
+
+def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Path) -> None:
+    cases = [list_case(project, f"u{at}") for at in range(4)]
+    first = judge_lists(project, "v1", dict.fromkeys(cases, 2.0))
+    file = tmp_path / "mine.toml"
+    text = prompt_text(project.db, "pointwise-media").replace("at best", "at the very best")
+    file.write_text(text, encoding="utf-8")
+    store_prompt(project.db, read_prompt(file))
+    second = judge_lists(project, "v2", dict.fromkeys(cases, 1.0))
+    more = judge_lists(project, "v2", {list_case(project, "later"): 0.0})
+    project.db.execute("UPDATE runs SET judge = json_set(judge, '$.spec', 'random') WHERE id = ?", (second,))
+    sides = f"run:{first}", f"run:{second}"
+    row = only(project, *sides)
+    assert (row["rater_a"], row["rater_b"]) == (f"v1 (run {first})", f"v2 (run {second})")
+    assert (row["n"], row["down"], row["only_b"]) == (4, 4, 0)
+    differ = "the runs differ in judge spec: rules -> random; prompt: pointwise-media@1 -> pointwise-media@2"
+    assert differ in compare(project, *sides).notes
+    lines = compare(project, *sides, table="prompt").rows
+    assert [line["sign"] for line in lines if line["sign"] in "+-"].count("+") == text.count(
+        "at the very best"
+    )
+    assert only(project, "v1", f"run:{more}")["n"] == 0
+    give(project, "anna", dict.fromkeys(cases, 1.0))
+    assert compare(project, "v1", "anna", table="prompt").notes == (
+        "anna has no run and therefore no prompt",
+    )
+
+
+def test_a_diff_has_its_headers_and_no_line_is_lost() -> None:
+    lines = prompt_diff("a\nb\nc", "a\nB\nc", "one", "two")
+    assert lines == ("--- one", "+++ two", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")
+    assert prompt_diff("a", "a") == ()
+
+
+def test_who_can_be_compared_and_who_is_first(project: Project) -> None:
+    opened = OpenProject.numbered(project.db, project.id)
+    assert (usual_sides(opened), offered_sides(opened)) == (None, ())
+    cases = lists(project, [2, 1], [1, 1])
+    assert usual_sides(opened) == ("anna", "ben")
+    old = judge_lists(project, "old", dict.fromkeys(cases, 1.0))
+    assert usual_sides(opened) == ("old", "anna")
+    new = judge_lists(project, "new", dict.fromkeys(cases, 1.0))
+    judge_pairs(project, "other", {pair_case(project, "u"): (1.0, 1.0)})
+    assert usual_sides(opened) == ("old", "new")
+    words = [word for word, _ in offered_sides(opened)]
+    assert words == ["new", "old", "other", "anna", "ben", f"run:{new + 1}", f"run:{new}", f"run:{old}"]
+
+
+def test_invalid_options(project: Project) -> None:
+    cases = lists(project, [2, 1], [1, 1])
+    run = judge_lists(project, "llm", dict.fromkeys(cases, 1.0))
+    for words, options, error, match in (
+        (("anna", "anna"), {}, UsageError, "with itself"),
+        (("run:x", "anna"), {}, UsageError, "is not a run"),
+        (("run:²", "anna"), {}, UsageError, "is not a run"),
+        (("run:999", "anna"), {}, NotFoundError, "no run 999"),
+        (("anna", "nobody"), {}, NotFoundError, "no rater"),
+        (("anna", "ben"), {"protocol": "chess"}, UsageError, "no protocol"),
+        (("anna", "ben"), {"aspect": "taste"}, UsageError, "there are no verdicts on an aspect"),
+        (("anna", "ben"), {"table": "cases", "by": "system"}, UsageError, "not made by groups"),
+        (("anna", "ben"), {"table": "prompt", "served_from": "2024-01-01"}, UsageError, "do not depend"),
+    ):
+        with pytest.raises(error, match=match):
+            compare(project, *words, **options)  # type: ignore[arg-type]
+    other = Project(project.db, create_project(project.db, "elsewhere"))
+    give(other, "anna", {list_case(other, "u"): 1.0})
+    with pytest.raises(NotFoundError, match="belongs to project films"):
+        compare(other, "anna", f"run:{run}")
+    # a rater may be called like a run
+    give(project, f"run:{run}", dict.fromkeys(cases, 0.0))
+    assert only(project, "anna", f"run:{run}")["rater_b"] == f"run:{run}"

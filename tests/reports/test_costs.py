@@ -1,0 +1,191 @@
+"""What a judged case costs, and cost against accuracy of every set of judges."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.stats.agreement import figure
+from recjudge_tui.stats.combining.consensus import majority
+from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+
+SKILLS = {"dear": 0.95, "fair": 0.75, "poor": 0.5}
+PRICES = {"dear": 0.05, "fair": 0.01, "poor": 0.02}
+ITEMS = 60
+
+
+def cost(project: Project, **options: Any) -> Table:
+    return table_of(Opened.numbered(project.db, project.id), "cost", **options)
+
+
+@pytest.fixture
+def judged(project_db: Path) -> Project:
+    project = new_project(project_db)
+    pairs = [pair_case(project, f"u{i}") for i in range(4)]
+    judge_pairs(project, "llm", {case: (1.0, 1.0 if at else None) for at, case in enumerate(pairs)})
+    lists = [list_case(project, f"u{i}") for i in range(3)]
+    judge_lists(project, "llm", dict(zip(lists, (2.0, 1.0, None), strict=True)))
+    return project
+
+
+def row(project: Project, protocol: str, human: float | None = None) -> Row:
+    (found,) = cost(project, protocol=protocol, human_price=human).rows
+    return found
+
+
+def price(project: Project, usd: float, where: str = "1") -> None:
+    project.db.execute(
+        f"UPDATE calls SET cost_usd = ?, tokens_in = 100, tokens_out = 20 WHERE state = 'done' AND {where}",
+        (usd,),
+    )
+
+
+def test_cost_of_a_case_and_its_ratio_to_a_person(judged: Project) -> None:
+    price(judged, 0.01)
+    found = row(judged, "pairwise", 0.111)
+    # 8 calls of which 1 failed before it cost anything; 4 cases were judged, one of them in one order only
+    assert (found["rater"], found["prompt"], found["cases"], found["calls"]) == (
+        "llm",
+        "pairwise-media@1",
+        4,
+        8,
+    )
+    assert (found["calls_per_case"], found["cost_per_case"]) == (2, pytest.approx(0.07 / 4))
+    assert found["human_ratio"] == pytest.approx(0.07 / 4 / 0.111)
+    assert found["tokens_per_case"] == pytest.approx(7 * 120 / 4)
+    judged.db.execute("UPDATE calls SET cost_usd = 0.04 WHERE state = 'failed'")
+    failed = row(judged, "pointwise")
+    assert (failed["cases"], failed["calls"], failed["cost_per_case"]) == (2, 3, pytest.approx(0.06 / 2))
+    assert "1 cases failed" in str(failed["note"])
+    assert cost(judged).answer.startswith("A case costs $0.02")
+
+
+def test_nothing_spent_has_no_interval_to_miss(judged: Project) -> None:
+    price(judged, 0.0)
+    assert row(judged, "pairwise")["note"] == ""
+    assert cost(judged).answer == "No call of these judges cost money."
+
+
+def test_an_unknown_price_stays_unknown(judged: Project) -> None:
+    price(judged, 0.01, "list_order = 'ab'")
+    found = row(judged, "pairwise", 0.111)
+    assert (found["cost_usd"], found["cost_per_case"], found["human_ratio"]) == (None, None, None)
+    assert "price unknown for 3 of 7 calls" in str(found["note"])
+    assert "of 2 rows the cost is unknown" in cost(judged).answer or "No cost is known" in cost(judged).answer
+
+
+def test_cached_replies_and_unfinished_cases_are_left_out(judged: Project) -> None:
+    price(judged, 0.01)
+    first, second = [
+        r[0] for r in judged.db.rows("SELECT id FROM calls WHERE list_order = 'ba' LIMIT 2 OFFSET 1")
+    ]
+    judged.db.execute("UPDATE calls SET cached_from = 1 WHERE id = ?", (first,))
+    judged.db.execute("UPDATE calls SET state = 'planned' WHERE id = ?", (second,))
+    found = row(judged, "pairwise")
+    assert (found["cases"], found["calls"], found["cost_per_case"]) == (2, 4, pytest.approx(0.03 / 2))
+    assert "1 cases with cached replies left out" in str(found["note"])
+
+
+def test_invalid_options(judged: Project) -> None:
+    for options in (
+        {"human_price": 0.0},
+        {"human_price": float("nan")},
+        {"rule": "mean"},
+        {"truth": "llm", "stat": "magic"},
+        {"truth": "llm", "rule": "mean", "stat": "qwk"},
+        {"truth": "llm", "raters": ("llm", "anna")},
+        {"truth": "llm", "rule": "median"},
+    ):
+        with pytest.raises(UsageError):
+            cost(judged, **options)
+    with pytest.raises(NotFoundError):
+        cost(judged, truth="nobody")
+
+
+# ---- sets of judges --------------------------------------------------------------------------------------------------
+
+
+def said() -> dict[str, list[float]]:
+    rng = np.random.default_rng(8)
+    truth = rng.integers(0, 3, ITEMS)
+    found = {"people": truth.astype(float).tolist()}
+    for rater, skill in SKILLS.items():
+        guess = rng.integers(0, 3, ITEMS)
+        found[rater] = np.where(rng.random(ITEMS) < skill, truth, guess).astype(float).tolist()
+    return found
+
+
+@pytest.fixture
+def project(project_db: Path) -> Project:
+    project = new_project(project_db)
+    cases = [list_case(project, f"u{at:02}") for at in range(ITEMS)]
+    for rater, values in said().items():
+        given: dict[int, float | None] = dict(zip(cases, values, strict=True))
+        if rater == "people":
+            give(project, rater, given)
+            continue
+        run = judge_lists(project, rater, given)
+        project.db.execute("UPDATE calls SET cost_usd = ? WHERE run_id = ?", (PRICES[rater], run))
+    return project
+
+
+def by_set(project: Project, **options: Any) -> dict[str, Row]:
+    return {str(row["jury"]): row for row in cost(project, truth="people", **options).rows}
+
+
+def test_every_set_with_its_agreement_and_the_sum_of_its_costs(project: Project) -> None:
+    found, values = by_set(project), said()
+    assert len(found) == 7
+    for size in (1, 2, 3):
+        for members in combinations(sorted(SKILLS), size):
+            row = found[" + ".join(members)]
+            joint = majority([values[name] for name in members], size)
+            assert row["cost_per_case"] == pytest.approx(sum(PRICES[name] for name in members))
+            assert row["value"] == pytest.approx(figure("qwk", joint, values["people"], (0, 1, 2)))
+            assert (row["n"], row["size"], row["stat"]) == (int((~np.isnan(joint)).sum()), size, "qwk")
+            assert row["answered"] == pytest.approx(float((~np.isnan(joint)).mean()))
+
+
+def test_the_cheapest_first_and_what_is_worth_its_money(project: Project) -> None:
+    table = cost(project, truth="people", stat="percent")
+    costs = [float(str(row["cost_per_case"])) for row in table.rows]
+    assert costs == sorted(costs)
+    found = {str(row["jury"]): row["efficient"] for row in table.rows}
+    # `poor` is dearer than `fair` and worse; nobody who answers always agrees more than `dear`
+    assert (found["fair"], found["poor"], found["dear"]) == (True, False, True)
+    assert "agrees most with people on pointwise, overall (percent" in table.answer
+
+
+def test_other_rules_and_a_person_with_a_price(project: Project) -> None:
+    assert by_set(project, rule="dawid-skene")["dear + fair + poor"]["answered"] == 1
+    assert {row["stat"] for row in by_set(project, rule="mean").values()} == {"pearson"}
+    project.db.execute(
+        """UPDATE calls SET cost_usd = NULL WHERE run_id =
+           (SELECT ru.id FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE r.name = 'fair')"""
+    )
+    cases = [list_case(project, f"u{at:02}") for at in range(ITEMS)]
+    give(project, "anna", dict.fromkeys(cases, 1.0) | {cases[0]: 2.0})
+    found = by_set(project, raters=("anna", "fair", "dear"), human_price=0.111)
+    assert (found["fair"]["cost_per_case"], found["fair"].get("efficient")) == (None, None)
+    assert "cost unknown" in str(found["fair"]["note"])
+    assert found["dear + anna"]["cost_per_case"] == pytest.approx(0.161)
+    for at in range(9):
+        give(project, f"judge{at}", {cases[0]: 1.0}, kind="judge")
+    with pytest.raises(UsageError, match="judges make 4,095 ensembles"):
+        by_set(project)
+
+
+def test_without_a_judge_there_is_no_set(project_db: Path) -> None:
+    project = new_project(project_db)
+    for name in ("anna", "ben"):
+        give(project, name, {list_case(project, "u"): 1.0})
+    table = cost(project, truth="anna")
+    assert (table.rows, table.notes) == ((), ("no judge answered a question that the truth answered",))

@@ -1,0 +1,166 @@
+"""Plans from assumptions and from what verdicts show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import make, table_of
+from recjudge_tui.stats.planning import intraclass
+from tests.builder import Built
+from tests.support.verdicts import Project, give, judge_pairs, list_case, new_project, pair_case, text_case
+
+ANSWERS = [(1.0, 1.0)] * 10 + [(0.0, 0.0)] * 5 + [(-1.0, -1.0)] * 5 + [(1.0, -1.0)] * 4 + [(None, 1.0)]
+
+
+@pytest.fixture
+def project(project_db: Path) -> Project:
+    return new_project(project_db)
+
+
+def planned(project: Project | None, *differences: float, **options: Any) -> list[Row]:
+    opened = None if project is None else Opened.numbered(project.db, project.id)
+    given = {"differences": differences or (0.1,)} | options
+    return list(make(opened, "plan", **given).rows)  # type: ignore[union-attr]
+
+
+def test_published_sample_sizes() -> None:
+    """Connor 1987 for McNemar's test, and one more case of a user by Kish's design effect 1 + (m - 1) icc."""
+    assert [row["needed"] for row in planned(None, 0.1, 0.05)] == [194, 783]
+    (row,) = planned(None, 0.1, cases_per_user=5, icc=0.1)
+    assert row["design_effect"] == pytest.approx(1.4)
+    assert (row["users_needed"], row["needed"], row["calls_needed"]) == (55, 275, 550)
+    (shares,) = planned(None, 0.1, protocol="pointwise", share=0.3, correlation=0.2)
+    assert shares["needed"] == 289
+
+
+@pytest.mark.parametrize(
+    ("difference", "ties", "consistency"), [(0.1, 0.2, 0.8), (0.05, 0.0, 1.0), (0.1, 0.5, 0.7)]
+)
+def test_the_planned_number_has_the_power_in_simulated_tests(
+    difference: float, ties: float, consistency: float
+) -> None:
+    """The normal test of the users' means finds the difference in about 80 % of repetitions."""
+    (row,) = planned(None, difference, ties=ties, consistency=consistency)
+    rng, n = np.random.default_rng(1), int(str(row["needed"]))
+    win = consistency * ((1 - ties) / 2 + difference)
+    loss = consistency * ((1 - ties) / 2 - difference)
+    said = rng.choice((1.0, -1.0, 0.0), (4000, n), p=(win, loss, max(0.0, 1 - win - loss)))
+    z = said.sum(axis=1) / np.sqrt((said**2).sum(axis=1))
+    assert (z > 1.96).mean() == pytest.approx(0.8, abs=0.035)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ties": 0.9},
+        {"protocol": "pointwise", "differences": (0.6,), "share": 0.5},
+        {"protocol": "pointwise", "ties": 0.1},
+        {"share": 0.5},
+        {"protocol": "absolute"},
+        {"protocol": "duel"},
+        {"between": ("a",)},
+        {"rater": "rules"},
+        {"differences": ("x",)},
+        {"power": 1.0},
+    ],
+)
+def test_what_cannot_be_planned_for(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        planned(None, **options)
+
+
+def test_an_inconsistent_judge_is_never_enough() -> None:
+    (row,) = planned(None, consistency=0.0)
+    assert (row["needed"], row["note"]) == (None, "cannot be detected")
+
+
+def test_ties_and_consistency_are_measured(project: Project) -> None:
+    cases = [pair_case(project, f"u{at}") for at in range(25)]
+    judge_pairs(project, "llm", dict(zip(cases, ANSWERS, strict=True)))
+    (row,) = planned(project)
+    assert (row["rater"], row["system"], row["opponent"], row["n"], row["users"]) == ("llm", "a", "b", 24, 24)
+    assert (row["ties"], row["consistency"], row["seen"]) == (
+        5 / 20,
+        pytest.approx(20 / 24),
+        pytest.approx(0.125),
+    )
+    assert row["needed"] == planned(None, ties=5 / 20, consistency=20 / 24)[0]["needed"]
+    assert 0.1 < float(str(row["power_at_hand"])) < 0.8
+    assert float(str(row["detectable"])) > 0.1
+    assert "few users (24)" in str(row["note"])
+    assert planned(project, ties=0.0, consistency=1.0)[0]["needed"] == 194
+
+
+def test_a_difference_that_is_impossible_with_so_many_ties(project: Project) -> None:
+    cases = {pair_case(project, f"u{at}"): 0.0 for at in range(9)} | {pair_case(project, "u9"): 1.0}
+    give(project, "anna", cases, protocol_name="pairwise")
+    (row,) = planned(project, 0.2)
+    assert (row["needed"], row["power_at_hand"]) == (None, None)
+    assert "the win rate cannot be 70.0%" in str(row["note"])
+
+
+def test_shares_are_paired_by_user(project: Project) -> None:
+    first = [2.0, 2, 2, 0, 0, 2, 1, 2, 0, 2]
+    second = [2.0, 2, 0, 0, 0, 2, 0, 0, 1, 2]
+    for system, values in (("a", first), ("b", second)):
+        cases = [list_case(project, f"u{at}", system) for at in range(10)]
+        give(project, "anna", dict(zip(cases, values, strict=True)))
+    (row,) = planned(project, protocol="pointwise")
+    hits = np.equal([first, second], 2.0)
+    phi = float(np.corrcoef(hits)[0, 1])
+    assert (row["system"], row["opponent"], row["label"], row["share"]) == ("a", "b", "Good", 0.4)
+    assert (row["correlation"], row["seen"]) == (pytest.approx(phi), pytest.approx(0.2))
+    assert row["needed"] == planned(None, protocol="pointwise", share=0.4, correlation=phi)[0]["needed"]
+    turned = planned(project, protocol="pointwise", between=("b", "a"))[0]
+    assert (turned["system"], turned["share"], turned["seen"]) == ("b", 0.6, pytest.approx(-0.2))
+
+
+def test_the_correlation_within_users_is_measured(project: Project) -> None:
+    values: list[float] = []
+    for at in range(36):
+        # texts: several items a user, so a user has several cases
+        for system in ("x", "y"):
+            case = text_case(project, f"u{at // 3}", f"i{at}", system)
+            value = 5.0 if (at // 3 + (system == "x")) % 2 else float(at % 5 + 1)
+            give(project, "anna", {case: value}, protocol_name="explanation", aspect="accuracy")
+            values.append(value == 5)
+    apart = np.subtract(np.array(values[::2], dtype=float), values[1::2])
+    (row,) = planned(project, protocol="explanation", aspect="accuracy")
+    icc = intraclass(apart, [at // 3 for at in range(36)]).value
+    assert icc is not None
+    assert (row["icc"], row["cases_per_user"]) == (pytest.approx(icc), 3)
+    assert row["design_effect"] == pytest.approx(1 + 2 * icc)
+    assert row["needed"] == 3 * int(str(row["users_needed"]))
+
+
+def test_nothing_and_nobody(project: Project) -> None:
+    table = table_of(Opened.numbered(project.db, project.id), "plan")
+    assert (table.rows, table.answer) == ((), "")
+    for options in ({"rater": "ghost"}, {"between": ("a", "ghost")}):
+        with pytest.raises(NotFoundError):
+            planned(project, **options)
+
+
+def test_the_command_obeys_the_variable_of_the_project(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [pair_case(project, f"u{at}") for at in range(25)]
+    judge_pairs(project, "llm", dict(zip(cases, ANSWERS, strict=True)))
+    built = Built(project.db.path, "films")
+    assert "rater" not in built.table("plan --difference 0.1")["rows"][0]
+    assert built.table("plan --difference 0.1 -p films")["rows"][0]["rater"] == "llm"
+    from click.testing import CliRunner
+
+    from recjudge_tui.cli.app import recjudge
+
+    said = CliRunner(env={"RECJUDGE_DB": str(project.db.path), "RECJUDGE_PROJECT": "films"}).invoke(
+        recjudge, ["plan"]
+    )
+    assert "llm has judged 24 of a against b" in said.stdout

@@ -1,0 +1,486 @@
+"""The order of two lists, another user's list, prompts on the same pairs, and planted faults, for judges one can count by hand."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, permutation_test
+
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.made_lists import CORRECT, FAULT_KINDS, adversarial_pair
+from recjudge_tui.domain.material import SlateView
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.judges.rules.faults import ISSUE_OF
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, render
+from recjudge_tui.reports.declare import make
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.stats.intervals import clopper_pearson
+from recjudge_tui.store.cases.made_lists import PlantedFault
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.opening import connect
+from tests.builder import Built
+from tests.support.adversarial_project import (
+    first_list,
+    judged_pairs_run,
+    keys_of,
+    make_taste_project,
+    own_list,
+    planned_pairs,
+    recorded,
+)
+from tests.support.planted_project import flagging_judge, judged_faults_run, make_shop
+from tests.support.runs import load, make_project, planned, server_judge
+from tests.support.servers.process import ServerProcess
+from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+
+
+@pytest.fixture
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        yield database
+
+
+@pytest.fixture
+def films(project_db: Path) -> Project:
+    return new_project(project_db)
+
+
+def report(db: Database, name: str, project: int = 1, **options: Any) -> Table:
+    made = make(Opened.numbered(db, project), f"robustness {name}", **options)
+    assert isinstance(made, Table)
+    return made
+
+
+def rows_of(table: Table, **wanted: object) -> list[Row]:
+    return [row for row in table.rows if all(row.get(name) == value for name, value in wanted.items())]
+
+
+def notes_of(table: Table) -> str:
+    return " | ".join(table.notes)
+
+
+def flipped(means: np.ndarray[Any, Any]) -> float:
+    """The exact test of the sum's sign flips, by SciPy; of one user the only two."""
+    if means.size < 2:
+        return 1.0
+    return float(permutation_test((means,), np.sum, permutation_type="samples", n_resamples=100_000).pvalue)
+
+
+# ---- the order of the lists
+
+
+def test_the_counts_that_saer_prints(films: Project) -> None:
+    """Table of Liu et al.: 200 pairs, .88 consistent; 103 / 31 / 66 adjudicated, 228 / 18 / 154 in single calls."""
+    a, b, tie = 1.0, -1.0, 0.0
+    said = [((a, a), 103), ((b, b), 66), ((tie, tie), 7), ((a, b), 20), ((a, tie), 2), ((b, tie), 2)]
+    answers = [both for both, times in said for _ in range(times)]
+    cases = [pair_case(films, f"u{at:03}", "alpha", "beta") for at in range(200)]
+    judge_pairs(films, "llm", dict(zip(cases, answers, strict=True)))
+    table = report(films.db, "position")
+    (row,) = table.rows
+    assert (row["pairs"], row["consistent"], row["consistency"]) == (200, 176, 0.88)
+    assert (row["position_ties"], row["true_ties"], row["set_1"], row["set_2"]) == (24, 7, 42, 2)
+    assert row["set_1_share"] == pytest.approx(42 / 44)
+    assert row["favoured"] == "Set 1"
+    assert (row["first_share"], row["decided"]) == (pytest.approx((169 + 42) / 382), 382)
+    assert table.answer.startswith(
+        "llm: the first list wins 55 % of 382 answers (95 % CI 53.0 to 57.5): position matters;"
+    )
+    assert "176 of 200 pairs have the same answer in both orders (88 %" in table.answer
+    verdicts, calls = report(films.db, "position", rater="llm", counts=True).rows
+    counted = ("wins", "losses", "ties", "n")
+    assert [verdicts[name] for name in (*counted, "true_ties", "position_ties")] == [103, 66, 31, 200, 7, 24]
+    assert verdicts["consistency"] == 0.88
+    assert [calls[name] for name in counted] == [228, 154, 18, 400]
+
+
+def test_net_share_counts_all_calls_and_systems_cancel_out(films: Project) -> None:
+    answers = [(1.0, 1.0), (1.0, 1.0), (0.0, -1.0), (-1.0, 1.0), (0.0, 0.0), (None, 1.0)]
+    judge_pairs(films, "llm", {pair_case(films, f"u{n}"): both for n, both in enumerate(answers)})
+    (row,) = report(films.db, "position").rows
+    # of ten calls three chose Set 1, four Set 2; the pair with a failed call does not count
+    assert row["favour"] == pytest.approx((3 - 4) / 10)
+    assert (row["favoured"], row["true_ties"], row["position_ties"], row["pairs"]) == ("", 1, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("both", "reason"),
+    [((0.0, 0.0), "8 of 8 verdicts are Tie"), ((1.0, -1.0), "the first list wins 24 of 24")],
+)
+def test_a_judge_that_says_nothing_is_not_praised(
+    films: Project, both: tuple[float, float], reason: str
+) -> None:
+    users = 8 if both[0] == both[1] else 12
+    judge_pairs(films, "llm", {pair_case(films, f"u{n}"): both for n in range(users)})
+    table = report(films.db, "position")
+    assert f"llm: {reason}" in table.answer
+    assert "same answer" not in table.answer
+    shown = readable(table)[0]
+    assert "alike" not in {column.name for column in shown.columns}
+    assert f"llm, overall: {reason}" in notes_of(shown)
+
+
+def test_tests_are_of_users_and_adjusted_over_rows(films: Project) -> None:
+    rng = np.random.default_rng(5)
+    answers = {
+        pair_case(films, f"u{user}", *names): tuple(rng.choice((1.0, 0.0, -1.0), 2).tolist())
+        for user in range(7)
+        for names in (("a", "b"), ("a", "c"), ("b", "c"))
+    }
+    judge_pairs(films, "llm", answers)
+    table = report(films.db, "position", gap=False)
+    assert [row["system"] for row in table.rows] == [None, "a", "a", "b"]
+    by_user = np.array([(one - two) / 2 for one, two in answers.values()]).reshape(7, 3)
+    for row, net in zip(table.rows, (by_user.mean(axis=1), *by_user.T), strict=True):
+        assert row["p"] == (pytest.approx(flipped(net)) if net.any() else None)
+        assert row["p_holm"] >= row["p"]  # type: ignore[operator]
+
+
+def test_rows_by_gap_show_where_position_decides(films: Project) -> None:
+    near, far = {f"n{n}": (1.0, 1.0) for n in range(8)}, {f"f{n}": (2.0, 0.0) for n in range(3)}
+    rated = {
+        list_case(films, user, name): value
+        for user, values in (near | far).items()
+        for name, value in zip("ab", values, strict=True)
+    }
+    give(films, "anna", rated)
+    cases = {user: pair_case(films, user) for user in (*near, *far, "unrated")}
+    judge_pairs(films, "llm", {case: (1.0, -1.0) if u in near else (1.0, 1.0) for u, case in cases.items()})
+    assert "no rows by gap" in notes_of(report(films.db, "position"))
+    judge_lists(films, "llm", rated)
+    tables = [report(films.db, "position"), report(films.db, "position", quality="anna")]
+    for table in tables:
+        assert [(row["gap"], row["pairs"], row["consistency"]) for row in table.rows] == [
+            (None, 12, 4 / 12), (0.0, 8, 0.0), (2.0, 3, 1.0),
+        ]  # fmt: skip
+        assert [row["favoured"] for row in table.rows] == ["Set 1", "Set 1", ""]
+
+
+def test_arena_by_aspect_on_a_real_run(db: Database, openai_server: ServerProcess) -> None:
+    project = make_project(db, users=6)
+    for protocol in ("pointwise", "arena"):
+        assert work(db.path, planned(db, server_judge(openai_server.url), protocol)).state == "done"
+    table = report(db, "position", project, protocol="arena")
+    assert {"overall", "accuracy", "transparency"} <= {row["aspect"] for row in table.rows}
+    for aspect in {row["aspect"] for row in table.rows}:
+        whole, *by_gap = (int(str(row["pairs"])) for row in rows_of(table, aspect=aspect))
+        assert whole == sum(by_gap) == 6
+    one = report(db, "position", project, protocol="arena", aspect="impact", gap=False)
+    assert [row["aspect"] for row in one.rows] == ["impact"]
+
+
+def test_position_without_pairs_and_with_unknown_names(films: Project) -> None:
+    assert report(films.db, "position").rows == ()
+    for wrong in ("pointwise", "duel"):
+        with pytest.raises(UsageError):
+            report(films.db, "position", protocol=wrong)
+    with pytest.raises(NotFoundError):
+        report(films.db, "position", quality="nobody")
+
+
+# ---- another user's list
+
+
+def counts(table: Table, **wanted: object) -> tuple[object, ...]:
+    """How many pairs are correct, wrong and tie, for the one rater and kind of lists that is wanted."""
+    found = {row["outcome"]: row["count"] for row in rows_of(table, system=None, **wanted)}
+    return found["correct"], found["wrong"], found["tie"]
+
+
+def test_a_judge_that_always_picks_the_own_list_is_always_correct(db: Database, tmp_path: Path) -> None:
+    make_taste_project(db)
+    judged_pairs_run(db, recorded(db, tmp_path / "oracle.jsonl", own_list))
+    table = report(db, "adversarial", by_system=True)
+    bound = clopper_pearson(12, 12)
+    for lists in ("published", "unseen"):
+        assert counts(table, lists=lists) == (12, 0, 0)
+        row, *by_system = rows_of(table, lists=lists, outcome="correct")
+        assert (row["share"], row["ci_low"], row["ci_high"], row["n"]) == (1.0, bound.ci_low, 1.0, 12)
+        assert [(r["system"], r["count"]) for r in by_system] == [("als", 6), ("pop", 6)]
+    assert "prefers the user's own list in 12 of 12 pairs (100 %, 95 % CI 73.5 to 100.0)" in table.answer
+    assert "of 12 foreign lists show something that the user already" in notes_of(table)
+    assert "78 / 21 / 1 and 73 / 18 / 9" in notes_of(table)
+
+
+def test_a_judge_that_always_picks_the_first_list_is_half_right_and_told_so(
+    db: Database, tmp_path: Path
+) -> None:
+    make_taste_project(db)
+    judged_pairs_run(db, recorded(db, tmp_path / "first.jsonl", first_list))
+    table = report(db, "adversarial")
+    assert counts(table, lists="published") == (6, 6, 0)
+    (row,) = rows_of(table, lists="published", outcome="correct")
+    assert (row["own_first"], row["own_second"], row["own_first_n"]) == (1.0, 0.0, 6)
+    assert "the first list wins 24 of 24: position decides" in table.answer
+
+
+def test_people_stand_beside_on_the_same_pairs(db: Database) -> None:
+    make_taste_project(db)
+    shown = keys_of(db, judged_pairs_run(db, sample=6))
+    published = [key for key, _ in shown if key.system_a.startswith("foreign:")]
+    # right in four, wrong in one, a tie in one, the pairs written with the own list first
+    labels = [
+        ("anna", key.user_id, key.system_b, key.system_a, value)
+        for key, value in zip(published, ["A"] * 4 + ["B", "Tie"], strict=True)
+    ]
+    load(db, "labels", [("rater", "user_id", "system_a", "system_b", "value"), *labels])
+    table = report(db, "adversarial")
+    assert counts(table, lists="published", rater="anna") == (4, 1, 1)
+    (row,) = rows_of(table, lists="published", rater="anna", outcome="correct")
+    bound = clopper_pearson(4, 6)
+    assert [row[name] for name in ("share", "ci_low", "ci_high")] == pytest.approx(
+        [bound.value, bound.ci_low, bound.ci_high]
+    )
+    assert (row["own_first"], row["own_first_n"]) == (None, None)
+    assert not rows_of(table, lists="unseen", rater="anna")
+    assert [row["rater"] for row in rows_of(table, lists="published", outcome="tie")] == ["rules", "anna"]
+
+
+def test_with_a_rater_everybody_is_counted_on_its_pairs(db: Database) -> None:
+    make_taste_project(db)
+    judged_pairs_run(db, sample=12)
+    judged_pairs_run(db, JudgeSpec(spec="random"), sample=4)
+    assert "saw different pairs" in notes_of(report(db, "adversarial"))
+    few = report(db, "adversarial", rater="random")
+    assert {(row["rater"], row["n"]) for row in rows_of(few, lists="published")} == {
+        ("random", 4),
+        ("rules", 4),
+    }
+    assert few.answer.startswith("random prefers")
+    assert "different pairs" not in notes_of(few)
+    with pytest.raises(NotFoundError):
+        report(db, "adversarial", rater="nobody")
+
+
+def test_failed_calls_are_counted_apart(db: Database, tmp_path: Path) -> None:
+    make_taste_project(db)
+    assert "no adversarial pair has been judged yet" in notes_of(report(db, "adversarial"))
+    # twelve users asked, six of them recorded, all of one system: the other calls fail
+    run_id = planned_pairs(
+        db, recorded(db, tmp_path / "some.jsonl", own_list, sample=6, systems=("pop",)), systems=("pop",)
+    ).run_id
+    assert run_id is not None
+    work(db.path, run_id)
+    table = report(db, "adversarial")
+    (row,) = rows_of(table, lists="published", outcome="correct")
+    assert (row["count"], row["n"], row["failed"]) == (6, 6, 6)
+    assert "one system" in notes_of(table)
+
+
+@pytest.mark.data
+def test_the_baseline_on_real_lists(tmp_path: Path) -> None:
+    """The built-in rules on MovieLens: what the foreign list gives away is worth forty points."""
+    folder, built = Path(os.environ["RECJUDGE_DATA"]) / "ml100k", Built(tmp_path / "a.db", "films")
+    for kind, pattern in (("items", "items.csv"), ("events", "events.csv"), ("lists", "lists_*.csv")):
+        built.done(f"import -p films --as {kind}", *sorted(folder.glob(pattern)))
+    found = built.table("robustness adversarial -p films --judge rules --sample 100 --top 10")["rows"]
+    assert [row["count"] for row in found] == [66, 3, 31, 27, 7, 63]
+
+
+# ---- prompts on the same pairs
+
+
+@pytest.mark.parametrize("draw", range(6))
+def test_prompts_are_compared_by_the_pairs_that_both_answered(db: Database, draw: int) -> None:
+    """Eight users, four of whom have two pairs of either kind, and any answers: counted again."""
+    make_taste_project(db)
+    names, rng = ("generic", "over", "saer"), np.random.default_rng(draw)
+    for name in names:
+        judged_pairs_run(db, rater=name)
+    for at in range(4):
+        db.execute("UPDATE cases SET user_id = ? WHERE user_id = ?", (f"u{at:02}", f"u{at + 4:02}"))
+    right, failing = {name: rng.choice((0.1, 0.5, 0.95, 1.0)) for name in names}, rng.choice((0.0, 0.5))
+    hits: dict[tuple[str, str], dict[int, tuple[str, bool]]] = defaultdict(dict)
+    for verdict, name, case, a, b, user in db.rows(
+        """SELECT v.id, r.name, c.id, c.system_a, c.system_b, c.user_id FROM verdicts v
+           JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id ORDER BY v.id"""
+    ):
+        pair = adversarial_pair(a, b)
+        assert pair is not None
+        value = CORRECT if rng.random() < right[name] else float(rng.choice((0.0, -CORRECT)))
+        known = value if rng.random() >= failing else None
+        state = "failed" if known is None else "ok"
+        db.execute("UPDATE verdicts SET value = ?, state = ? WHERE id = ?", (known, state, verdict))
+        if known is not None:
+            hits[pair.variant, name][case] = user, known == CORRECT
+    table = report(db, "ablation", raters=names)
+    for variant in ("published", "unseen"):
+        for row, (one, two) in zip(
+            [r for r in rows_of(table, lists=variant) if r["against"]], combinations(names, 2), strict=True
+        ):
+            first, second = hits[variant, one], hits[variant, two]
+            both = first.keys() & second.keys()
+            gaps: dict[str, list[int]] = defaultdict(list)
+            for case in both:
+                gaps[first[case][0]].append(first[case][1] - second[case][1])
+            means = np.array([np.mean(gap) for gap in gaps.values()])
+            assert row["only_first"] == sum(first[c][1] > second[c][1] for c in both)
+            assert row["n"] == len(both)
+            assert row["share"] == (pytest.approx(sum(map(sum, gaps.values())) / len(both)) if both else None)
+            if means.any():
+                assert row["p"] == pytest.approx(flipped(means))
+            else:
+                assert row["p"] is None
+                assert not both or "nothing to test" in str(row["note"])
+
+
+def right_on_first(db: Database, tmp_path: Path, right: dict[str, int]) -> list[str]:
+    """Raters that are right on the first so many of twelve users, each under a name of its own."""
+    for name, many in right.items():
+        seen: list[str] = []
+
+        def choose(order: str, _: str, many: int = many, seen: list[str] = seen) -> str:
+            seen.append(order)
+            # both pairs of a user are asked in one order, one after the other
+            return ("Set 1" if order == "ba" else "Set 2") if (len(seen) - 1) // 2 < many else "Tie"
+
+        judged_pairs_run(db, recorded(db, tmp_path / f"{name}.jsonl", choose), rater=name)
+    return list(right)
+
+
+def test_the_best_prompt_is_named_with_those_it_beats(db: Database, tmp_path: Path) -> None:
+    make_taste_project(db)
+    names = right_on_first(db, tmp_path, {"generic": 3, "over": 9, "saer": 12})
+    table = report(db, "ablation", raters=names)
+    own = rows_of(table, lists="published", against=None)
+    assert [(row["rater"], row["correct"], row["ties"], row["n"]) for row in own] == [
+        ("generic", 3, 9, 12), ("over", 9, 3, 12), ("saer", 12, 0, 12),
+    ]  # fmt: skip
+    pairs = [row for row in rows_of(table, lists="published") if row["against"]]
+    p = [binomtest(0, n).pvalue for n in (6, 9, 3)]
+    assert [row["p"] for row in pairs] == pytest.approx(p)
+    assert [row["p_holm"] for row in pairs] == pytest.approx([2 * p[0], 3 * p[1], p[2]])
+    assert "preferred by saer in 12 of 12 pairs, over in 9 of 12 pairs, generic" in table.answer
+    assert table.answer.endswith("saer beats generic.")
+    for fmt in FORMATS:
+        assert "generic" in render(readable(table)[0], fmt).text
+
+
+def test_an_ablation_needs_two_raters_that_exist(db: Database) -> None:
+    make_taste_project(db)
+    judged_pairs_run(db)
+    labels = [("rater", "user_id", "system_a", "system_b", "value"), ("anna", "u01", "als", "pop", "A")]
+    load(db, "labels", labels)
+    with pytest.raises(UsageError):
+        report(db, "ablation", raters=("rules",))
+    with pytest.raises(NotFoundError):
+        report(db, "ablation", raters=("rules", "nobody"))
+    table = report(db, "ablation", raters=("rules", "anna"))
+    assert "nothing judged by anna" in table.notes
+    assert {row["rater"] for row in table.rows} == {"rules"}
+
+
+def test_the_cost_of_a_prompt_counts_calls_from_the_cache_at_their_price(
+    db: Database, openai_server: ServerProcess
+) -> None:
+    make_taste_project(db)
+    judged_pairs_run(db, server_judge(openai_server.url), rater="first")
+    db.execute("UPDATE calls SET cost_usd = 0.002")
+    db.connection.commit()
+    judged_pairs_run(db, server_judge(openai_server.url), rater="again")
+    table = report(db, "ablation", raters=("first", "again"))
+    first, again = rows_of(table, lists="published", against=None)
+    # ten of the 24 requests are equal to another one of the same run; two in flight at once are both asked
+    assert first["asked"] >= 14  # type: ignore[operator]
+    assert first["asked"] + first["cached"] == 24  # type: ignore[operator]
+    assert first["cost_usd"] == pytest.approx(0.002 * first["asked"])  # type: ignore[operator]
+    assert (again["asked"], again["cached"], again["cost_usd"]) == (0, 24, None)
+    assert first["cost_per_1000"] == again["cost_per_1000"] == pytest.approx(2.0)
+    assert first["tokens_in"] == again["tokens_in"]
+
+
+# ---- planted faults
+
+
+def row_of(table: Table, rater: str, fault: str, outcome: str, system: str | None = None) -> Row:
+    (row,) = rows_of(table, rater=rater, fault=fault, outcome=outcome, system=system)
+    return row
+
+
+def everything_owned(_: PlantedFault, slate: SlateView) -> list[tuple[int, str]]:
+    return [(place, "already owned") for place in range(1, len(slate.items) + 1)]
+
+
+def test_what_is_detected_is_what_was_flagged(db: Database, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    flagged: list[tuple[str, str]] = []
+
+    def choose(fault: PlantedFault, slate: SlateView) -> list[tuple[int, str]]:
+        """The fault, another issue, both, or another item."""
+        other = rng.choice([issue for kind, issue in ISSUE_OF.items() if kind != fault.kind])
+        elsewhere = fault.rank % len(slate.items) + 1
+        marks = [
+            (fault.rank, ISSUE_OF[fault.kind]),
+            (fault.rank, str(other)),
+            (elsewhere, ISSUE_OF[fault.kind]),
+        ]
+        said = [mark for mark in marks if rng.random() < 0.4]
+        outcome = "detected" if marks[0] in said else "other issue" if marks[1] in said else "missed"
+        flagged.append((str(fault.kind), outcome))
+        return said
+
+    make_shop(db)
+    judged_faults_run(db, flagging_judge(db, tmp_path / "some.jsonl", choose))
+    table = report(db, "injected", by_system=True)
+    assert {outcome for _, outcome in flagged} == {"detected", "other issue", "missed"}
+    for row in table.rows:
+        of_kind = [outcome for kind, outcome in flagged if row["fault"] in ("all", kind)]
+        if row["system"] is None and row["outcome"] != "false alarm":
+            assert (row["count"], row["n"]) == (of_kind.count(str(row["outcome"])), len(of_kind))
+        elif row["outcome"] != "false alarm":
+            assert row["n"] == len(of_kind) / 2
+    found = row_of(table, str(table.rows[0]["rater"]), "all", "detected")
+    assert f"flags {found['count']} of 20 planted faults for their issue" in table.answer
+    assert re.search(r", \d+ false alarms in \d+ faultless items", table.answer)
+
+
+def test_a_judge_that_calls_everything_owned_raises_false_alarms_and_the_baseline_does_not(
+    db: Database, tmp_path: Path
+) -> None:
+    make_shop(db)
+    assert "no list with a planted fault" in notes_of(report(db, "injected"))
+    judged_faults_run(db, flagging_judge(db, tmp_path / "owned.jsonl", everything_owned))
+    table = report(db, "injected")
+    rater = str(table.rows[0]["rater"])
+    assert row_of(table, rater, "owned", "detected")["share"] == 1
+    assert row_of(table, rater, "durable", "other issue")["share"] == 1
+    assert row_of(table, rater, "all", "missed")["count"] == 0
+    # of the five items of each of twenty lists four are as they were, and none of these is like what the user has
+    alarm = row_of(table, rater, "owned", "false alarm")
+    assert (alarm["count"], alarm["n"]) == (80, 80)
+    assert row_of(table, rater, "refill", "false alarm")["count"] == 0
+    few = flagging_judge(db, tmp_path / "silent.jsonl", lambda *_: [], sample=2)
+    judged_faults_run(db, few, sample=2, rater="silent")
+    judged_faults_run(db)
+    assert "judged different lists" in notes_of(report(db, "injected"))
+    same = report(db, "injected", rater="silent")
+    assert row_of(same, "rules", "all", "missed")["n"] == row_of(same, "silent", "all", "missed")["n"] == 10
+    assert row_of(same, "rules", "owned", "detected")["share"] == 1
+    assert same.answer.startswith("silent flags 0 of 10 planted faults")
+    assert {row["fault"] for row in same.rows} == {"all", *FAULT_KINDS}
+    with pytest.raises(NotFoundError):
+        report(db, "injected", rater="nobody")
+
+
+def test_made_lists_stay_out_of_reports_and_are_counted_on_the_newest_imports(db: Database) -> None:
+    project = Opened.numbered(db, make_shop(db))
+    assert work(db.path, planned(db, JudgeSpec(spec="rules"), top_k=5)).state == "done"
+    board = make(project, "leaderboard", protocol="pointwise")
+    judged_faults_run(db)
+    assert make(project, "leaderboard", protocol="pointwise").rows == board.rows  # type: ignore[union-attr]
+    before = report(db, "injected").rows
+    make_shop(db, length=4)
+    assert report(db, "injected").rows == before
+    judged_faults_run(db, rater="later")
+    table = report(db, "injected")
+    assert {row["rater"] for row in table.rows} == {"later"}
+    assert "20 lists made from earlier lists left out" in table.notes

@@ -1,0 +1,276 @@
+"""The trend of systems: periods, lines that join like with like, what is left out, and another model or prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recjudge_tui.domain.occasions import Over, period_range
+from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.reports.figures.loading import figure_data, figure_marks
+from recjudge_tui.reports.figures.marks import Lines
+from recjudge_tui.reports.figures.options import FigureOptions
+from recjudge_tui.store.cases.cases import CaseKey, ensure_case
+from recjudge_tui.store.imports.imports import begin_import
+from recjudge_tui.store.imports.loading import Target, add_events, add_slate
+from recjudge_tui.store.projects.experiments import Outcome, add_outcome
+from tests.support.verdicts import Project, cases_of, give, judge_lists, new_project, table
+
+DAYS = ("2026-01-31", "2026-02-01", "2026-02-02")
+USERS = ("u1", "u2", "u3")
+CHANGE = "served model changed: judge-2@abcdef, before judge-1"
+
+
+def served(project: Project, kind: Any, user: str, day: str, a: str, b: str = "", context: str = "") -> int:
+    when = f"{day}T08:00:00+00:00" if day else ""
+    with project.db.transaction():
+        return ensure_case(project.db, project.id, CaseKey(kind, user, a, b, context=context, served_at=when))
+
+
+def rows_of(project: Project, *names: str, **options: Any) -> list[Any]:
+    """The rows, or these cells of each."""
+    rows = table(project, "trend", **options).rows
+    return [tuple(row[name] for name in names) for row in rows] if names else [dict(row) for row in rows]
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Project:
+    project = new_project(tmp_path / "a.db")
+    cases = [served(project, "list", user, day, "x") for day in DAYS for user in USERS]
+    give(project, "judge", cases_of(cases, [2, 2, 1, 2, 0, 0, 2, 2, None]), kind="judge")
+    return project
+
+
+@pytest.mark.parametrize(
+    ("over", "expected"),
+    [
+        ("day", [("2026-01-31", 2 / 3, 3, 0), ("2026-02-01", 1 / 3, 3, 0), ("2026-02-02", 1.0, 2, 1)]),
+        ("week", [("2026-W05", 0.5, 6, 0), ("2026-W06", 1.0, 2, 1)]),
+        ("month", [("2026-01", 2 / 3, 3, 0), ("2026-02", 0.6, 5, 1)]),
+    ],
+)
+def test_share_of_the_best_label_by_period(lists: Project, over: str, expected: list[Any]) -> None:
+    found = rows_of(lists, "period", "value", "n", "failed", over=over)
+    assert found == [(period, pytest.approx(value), n, failed) for period, value, n, failed in expected]
+    assert set(rows_of(lists, "figure", "system", "rater")) == {("share of Good", "x", "judge")}
+    # the leaderboard of each period has the same shares
+    board = table(lists, "leaderboard", protocol="pointwise", over=over).rows
+    shares = [(row["segment"], row["share"]) for row in board if row["label"] == "Good"]
+    assert shares == [(period, pytest.approx(value)) for period, value, _, _ in expected]
+
+
+def test_lists_without_a_time_are_counted_and_shown_by_import_only(lists: Project) -> None:
+    give(lists, "judge", {served(lists, "list", "u9", "", "x"): 2.0}, kind="judge")
+    found = table(lists, "trend")
+    assert sum(int(str(row["n"])) for row in found.rows) == 8
+    assert any("1 of 10 verdicts left out: their lists have no time" in note for note in found.notes)
+    assert found.answer.startswith(
+        "x moved most: its share of Good by judge (pointwise overall) from 0.67 in 2026-01-31"
+    )
+
+
+def imported(project: Project, kind: ImportKind) -> Target:
+    source = begin_import(project.db, project.id, kind, "plain", "all.csv", "0")
+    return Target(db=project.db, project_id=project.id, import_id=source, since=source)
+
+
+def bring(target: Target, user: str, system: str, items: str, day: str = "") -> None:
+    ranked = tuple(RankedItem(item_id=item) for item in items)
+    when = f"{day}T08:00:00+00:00" if day else ""
+    with target.db.transaction():
+        add_slate(target, Slate(user_id=user, system=system, items=ranked, served_at=when))
+
+
+def test_by_import_a_list_belongs_to_the_first_that_brought_it_and_by_day_the_newest_count(
+    tmp_path: Path,
+) -> None:
+    project = new_project(tmp_path / "a.db")
+    for items, user in (("ab", "u1"), ("ab", "u2"), ("ba", "u1")):
+        bring(imported(project, "lists"), user, "x", items, DAYS[0])
+    when = f"{DAYS[0]}T08:00:00+00:00"
+    with project.db.transaction():
+        cases = [
+            ensure_case(project.db, project.id, CaseKey("list", user, "x", slate_a=slate, served_at=when))
+            for slate, user in project.db.rows("SELECT id, user_id FROM slates ORDER BY id")
+        ]
+    give(project, "judge", cases_of(cases, [0, 2, 2]), kind="judge")
+    found = table(project, "trend")
+    assert [(row["value"], row["n"]) for row in found.rows] == [(1.0, 2)]
+    assert "judge: 1 case of earlier lists left out" in found.notes
+    by_import = [("import 1", 0.0, 1), ("import 2", 1.0, 1), ("import 3", 1.0, 1)]
+    assert rows_of(project, "period", "value", "n", over="import") == by_import
+    board = table(project, "leaderboard", protocol="pointwise", over="import").rows
+    assert [(r["segment"], r["share"], r["n"]) for r in board if r["label"] == "Good"] == by_import
+    # what is measured stands beside what was judged of the same lists
+    with project.db.transaction():
+        held_out = [Event(user_id=user, type="heldout_click", item_id="b") for user in ("u1", "u2")]
+        add_events(imported(project, "events"), held_out)
+    assert rows_of(project, "figure", "value", "n", metrics=("hit_rate",), k=1)[1:] == [
+        ("hit_rate@1", 0.5, 2)
+    ]
+    measured = [("import 1", 0.0, 1), ("import 2", 0.0, 1), ("import 3", 1.0, 1)]
+    assert rows_of(project, "period", "value", "n", over="import", metrics=("hit_rate",), k=1)[3:] == measured
+    own = table(project, "metrics", metrics=("hit_rate",), k=1, over="import").rows
+    assert [(row["segment"], row["value"], row["n"]) for row in own] == measured
+
+
+def test_a_line_joins_the_same_pair_or_ratings_of_periods_in_which_all_met(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "a.db")
+    met = {DAYS[0]: [("a", "b"), ("a", "c"), ("b", "c")], DAYS[1]: [("a", "b")]}
+    outcomes = {("a", "b"): [1, 1, -1], ("a", "c"): [1, -1, 1], ("b", "c"): [-1, 1, 0]}
+    for day, pairs in met.items():
+        cases = [served(project, "pair", user, day, *pair) for pair in pairs for user in USERS]
+        given = cases_of(cases, [value for pair in pairs for value in outcomes[pair]])
+        give(project, "judge", given, protocol_name="pairwise", kind="judge")
+    rows = rows_of(project, "period", "system", "opponent", "figure", "value", "n")
+    assert [row for row in rows if row[3] == "win_rate"] == [
+        (DAYS[0], "a", "b", "win_rate", pytest.approx(2 / 3), 3),
+        (DAYS[1], "a", "b", "win_rate", pytest.approx(2 / 3), 3),
+        (DAYS[0], "a", "c", "win_rate", pytest.approx(2 / 3), 3),
+        (DAYS[0], "b", "c", "win_rate", pytest.approx(0.5), 3),
+    ]
+    # on the second day c met nobody, so no rating stands beside those of the first
+    ratings = {row[:2]: row[4] for row in rows if row[3] == "rating"}
+    assert {key for key, value in ratings.items() if value is None} == {(DAYS[1], "a"), (DAYS[1], "b")}
+    board = table(project, "leaderboard", protocol="pairwise", method="bt", served_to=DAYS[0]).rows
+    assert {row["system"]: ratings[DAYS[0], row["system"]] for row in board} == pytest.approx(
+        {row["system"]: row["score"] for row in board}
+    )
+    # of two systems, their own pair counts, from both sides; of one, all its pairs, from its side
+    cells = ("period", "system", "opponent", "value")
+    assert rows_of(project, *cells, of=("a", "b"), until=DAYS[0]) == [
+        (DAYS[0], "a", None, pytest.approx(2 / 3)), (DAYS[0], "b", None, pytest.approx(1 / 3)),
+    ]  # fmt: skip
+    own = [row for row in rows_of(project, *cells, of=("b",), until=DAYS[0]) if row[2]]
+    assert own == [(DAYS[0], "b", "a", pytest.approx(1 / 3)), (DAYS[0], "b", "c", pytest.approx(0.5))]
+
+
+def test_flags_metrics_and_live_outcomes_stand_beside_judged_figures(lists: Project) -> None:
+    lists.db.execute("UPDATE verdicts SET flag_count = 3 WHERE case_id = 1")
+    flags = [row[1:] for row in rows_of(lists, "figure", "period", "value", "n") if row[0] == "flags"]
+    assert flags == [(DAYS[0], 1.0, 3), (DAYS[1], 0.0, 3), (DAYS[2], 0.0, 2)]
+    add_outcome(lists.db, lists.id, Outcome("june", "x", "y", 1000, 1000, 30, 20))
+    lists.db.execute("UPDATE outcomes SET created_at = '2026-02-02T10:00:00+00:00'")
+    rows = [row for row in rows_of(lists) if row["rater"] is None]
+    assert [(row["figure"], row["system"], row["opponent"], row["value"], row["n"]) for row in rows] == [
+        ("click_rate", "x", None, 0.03, 1000), ("click_rate", "y", None, 0.02, 1000),
+        ("lift", "x", "y", pytest.approx(0.5), 2000),
+    ]  # fmt: skip
+    assert all("live experiment june" in row["note"] for row in rows)
+
+
+def test_periods_hold_the_verdicts_of_their_lists(tmp_path: Path) -> None:
+    project, rng = new_project(tmp_path / "a.db"), np.random.default_rng(1)
+    values: dict[int, float | None] = {}
+    of: dict[int, tuple[str, str]] = {}
+    for at in range(60):
+        day, system = ("", *DAYS)[rng.integers(0, 4)], ("x", "y")[at % 2]
+        case = served(project, "list", f"u{at:02}", day, system)
+        values[case] = None if rng.random() < 0.1 else float(rng.integers(0, 3))
+        of[case] = day, system
+    give(project, "llm", values, kind="judge")
+    found = table(project, "trend")
+    for row in found.rows:
+        here = [values[case] for case, where in of.items() if where == (row["period"], row["system"])]
+        known = [value for value in here if value is not None]
+        assert row["value"] == pytest.approx(np.mean(np.equal(known, 2.0)))
+        assert (row["n"], row["failed"]) == (len(known), len(here) - len(known))
+    assert {(row["period"], row["system"]) for row in found.rows} == {w for w in of.values() if w[0]}
+
+
+@pytest.mark.parametrize(
+    ("over", "since", "until", "first", "last"),
+    [
+        ("day", "2026-W10", "2026-W10", "2026-03-02", "2026-03-08"),
+        ("day", "2026-02", "2026", "2026-02-01", "2026-12-31"),
+        ("week", "2026-03", "2026-12", "2026-W09", "2026-W53"),
+        ("month", "2026-03-31", "2026-04-01", "2026-03", "2026-04"),
+        ("month", "", "2026-W01", "", "2026-01"),
+        ("import", "9", "import 10", "import 9", "import 10"),
+    ],
+)
+def test_periods_are_named_in_any_length(over: Over, since: str, until: str, first: str, last: str) -> None:
+    assert period_range(over, since, until) == (first, last)
+
+
+def test_imports_are_ordered_by_number_and_days_fall_in_months(lists: Project) -> None:
+    later = period_range("import", "9", "")
+    assert [number for number in (2, 9, 10, 100) if later.has(f"import {number}")] == [9, 10, 100]
+    assert rows_of(lists, "period", since="2026-02") == [(DAYS[1],), (DAYS[2],)]
+    assert rows_of(lists, "period", until="2026-01") == [(DAYS[0],)]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"since": "last week"}, "“last week” is not a period"),
+        ({"over": "month", "until": "2026-13"}, "“2026-13” is not a period"),
+        ({"over": "import", "since": "2026-03"}, "is not the number of an import"),
+        ({"over": "week", "since": "2026-05", "until": "2026-03"}, "2026-05 is after 2026-03"),
+        ({"of": ("z",)}, "Available: x"),
+        ({"protocol": "guess"}, "no protocol"),
+        ({"rater": "nobody"}, "no rater"),
+        ({"contexts": ("garden",)}, "no context “garden”"),
+        ({"metrics": ("ndgc",)}, "Available: auc, ndcg"),
+    ],
+)
+def test_options_that_do_not_fit(lists: Project, options: dict[str, Any], says: str) -> None:
+    with pytest.raises((UsageError, NotFoundError), match=says):
+        rows_of(lists, **options)
+
+
+# ---- another model or prompt -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nights(tmp_path: Path) -> Project:
+    """Two lists a day, at home and in the search, judged in a run each day; the last one by another model."""
+    project = new_project(tmp_path / "a.db")
+    for day in DAYS:
+        home, search = (served(project, "list", "u1", day, "x", context=name) for name in ("home", "search"))
+        judge_lists(project, "judge", {home: 2.0, search: 0.0})
+    project.db.execute("""UPDATE runs SET identity = '{"name": "judge-1"}'""")
+    project.db.execute(
+        """UPDATE runs SET identity = '{"name": "judge-2", "digest": "abcdef"}' WHERE id = 3"""
+    )
+    return project
+
+
+def test_the_period_of_another_model_has_a_note_a_setting_and_a_mark(nights: Project) -> None:
+    told = dict(rows_of(nights, "period", "note"))
+    assert [CHANGE in told[day] for day in DAYS] == [False, False, True]
+    (change,) = table(nights, "trend").settings["changes"]  # type: ignore[misc]
+    assert change == {
+        "period": DAYS[2], "rater": "judge", "protocol": "pointwise", "aspect": "overall",
+        "change": CHANGE, "now": "judge-2@abcdef",
+    }  # fmt: skip
+    assert CHANGE not in dict(rows_of(nights, "period", "note", over="month"))["2026-02"]
+    data = figure_data(nights.db, nights.id, "trend", FigureOptions("pointwise", rater="judge", over="day"))
+    assert f"{DAYS[2]}: {CHANGE}" in data.caption
+    marks = figure_marks(data)
+    assert isinstance(marks, Lines)
+    assert marks.changes == {2.0: "judge-2@abcdef"}
+    shares = [rows_of(nights, "value", contexts=(name,)) for name in ("home", "search")]
+    assert shares == [[(1.0,)] * 3, [(0.0,)] * 3]
+
+
+def test_another_prompt_is_a_change_and_a_model_that_is_unknown_or_gave_no_reply_is_none(
+    nights: Project,
+) -> None:
+    nights.db.execute("DELETE FROM calls WHERE run_id = 2")
+    assert not any("changed" in note for _, note in rows_of(nights, "period", "note"))
+    nights.db.execute("UPDATE runs SET identity = NULL WHERE id <> 3")
+    assert not any("changed" in note for _, note in rows_of(nights, "period", "note"))
+    nights.db.execute(
+        """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
+           SELECT name, 9, protocol, 'other', content, origin, created_at FROM prompts
+           WHERE id = (SELECT prompt_id FROM runs WHERE id = 2)"""
+    )
+    nights.db.execute("UPDATE runs SET prompt_id = (SELECT max(id) FROM prompts) WHERE id = 2")
+    told = dict(rows_of(nights, "period", "note"))
+    assert "prompt changed: pointwise-media@9, before pointwise-media@1" in told[DAYS[1]]
+    assert "prompt changed: pointwise-media@1, before pointwise-media@9" in told[DAYS[2]]

@@ -1,0 +1,181 @@
+"""Calibration against scikit-learn, numbers worked out by hand, and what it promises."""
+
+from __future__ import annotations
+
+import math
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.optimize import minimize_scalar
+from sklearn.isotonic import IsotonicRegression
+
+from recjudge_tui.stats import calibration as cal
+from recjudge_tui.stats.intervals import clopper_pearson
+
+SURE = [0.9, 0.9, 0.8, 0.8, 0.6, 0.4]
+RIGHT = [1, 0, 1, 1, 0, 0]
+USERS = [0, 1, 2, 3, 4, 5]
+
+
+def test_reliability_by_hand() -> None:
+    bins = cal.reliability(SURE, RIGHT, USERS, bins=5)
+    assert [part.n for part in bins] == [0, 0, 1, 1, 4]
+    assert [part.confidence for part in bins] == [None, None, 0.4, 0.6, pytest.approx(0.85)]
+    assert bins[4].accuracy == clopper_pearson(3, 4)
+    assert bins[0].accuracy.value is None
+    assert (bins[4].low, bins[4].high) == (0.8, 1.0)
+
+
+def test_full_confidence_belongs_to_the_last_bin_and_ties_are_allowed() -> None:
+    bins = cal.reliability([1.0, 1.0, 0.0], [1, 0, 0], [0, 0, 1], bins=10)
+    assert [part.n for part in bins] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert bins[9].accuracy.value == 0.5
+
+
+def test_expected_calibration_error_by_hand() -> None:
+    # bins of a fifth: |0/1 - .4| / 6 + |0/1 - .6| / 6 + |3/4 - .85| * 4/6
+    found = cal.calibration_error(SURE, RIGHT, USERS, bins=5)
+    assert found.value == pytest.approx((0.4 + 0.6 + 0.4) / 6)
+    assert found.n == 6
+    assert (found.ci_low, found.note) == (None, cal.FEW_LABELLED)
+    enough = cal.calibration_error(SURE * 3, RIGHT * 3, range(18), bins=5)
+    assert enough.ci_low is not None
+    assert enough.ci_high is not None
+    assert 0 <= enough.ci_low < (found.value or 0) < enough.ci_high
+
+
+def test_brier_and_overconfidence_by_hand() -> None:
+    assert cal.brier_score(SURE, RIGHT, USERS).value == pytest.approx(
+        (0.01 + 0.81 + 0.04 + 0.04 + 0.36 + 0.16) / 6
+    )
+    assert cal.overconfidence(SURE, RIGHT, USERS).value == pytest.approx((4.4 - 3) / 6)
+
+
+def test_no_verdicts_and_wrong_input() -> None:
+    assert cal.calibration_error([], [], []).value is None
+    assert cal.calibration_error([0.5], [1], [0]).note.startswith("no interval")
+    for sure, right in (([1.2], [1]), ([math.nan], [1]), ([0.5], [0.5]), ([0.5, 0.6], [1])):
+        with pytest.raises(ValueError):
+            cal.calibration_error(sure, right, [0] * len(sure))
+    with pytest.raises(ValueError, match="method"):
+        cal.fit("magic", SURE * 2, RIGHT * 2, range(12))
+
+
+@given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=1, max_size=60))
+def test_isotonic_equals_scikit_learn_with_ties(rows: list[tuple[int, bool]]) -> None:
+    sure = np.array([row[0] / 10 for row in rows])
+    right = np.array([float(row[1]) for row in rows])
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(sure, right)
+    points = np.linspace(0, 1, 31)
+    assert cal.isotonic(sure, right)(points) == pytest.approx(theirs.predict(points), abs=1e-9)
+
+
+@pytest.mark.parametrize("labels", [2, 3, 5])
+def test_temperature_is_the_most_likely_one(labels: int) -> None:
+    rng = np.random.default_rng(5)
+    sure = rng.uniform(1 / labels, 0.999, 400)
+    right = (rng.random(400) < cal.temperature_scaled(sure, 2.5, labels)).astype(float)
+
+    def loss(log_heat: float) -> float:
+        p = sure ** math.exp(-log_heat)
+        rest = (labels - 1) * ((1 - sure) / (labels - 1)) ** math.exp(-log_heat)
+        share = p / (p + rest)
+        return float(-(right * np.log(share) + (1 - right) * np.log(1 - share)).sum())
+
+    best = math.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded", options={"xatol": 1e-9}).x)
+    found = cal.temperature(sure, right, labels)
+    assert found == pytest.approx(best, rel=1e-4)
+    assert found == pytest.approx(2.5, rel=0.35)
+
+
+def test_temperature_ends() -> None:
+    sure = np.full(20, 0.8)
+    assert cal.temperature(sure, np.ones(20)) == 0.01
+    assert cal.temperature(sure, np.zeros(20)) == 100.0
+    # even a judge that is always wrong keeps the chance of a guess among three labels
+    assert cal.temperature_scaled(np.array([0.8, 1.0]), 1e9, 3) == pytest.approx([1 / 3, 1 / 3])
+    assert cal.temperature_scaled(np.array([0.2, 0.7]), 1.0, 3) == pytest.approx([0.2, 0.7])
+    with pytest.raises(ValueError, match="two labels"):
+        cal.temperature(sure, np.ones(20), 1)
+
+
+@pytest.mark.parametrize("method", cal.METHODS)
+def test_one_class_and_few_labels_give_no_map(method: str) -> None:
+    sure = np.linspace(0.1, 0.9, 12)
+    assert cal.fit(method, sure, np.ones(12), range(12)) == (None, cal.ALL_RIGHT, None)
+    assert cal.fit(method, sure, np.zeros(12), range(12)).note == cal.ALL_WRONG
+    assert cal.fit(method, sure[:9], [1, 0, 1] * 3, range(9)).note == cal.FEW_USERS
+    assert cal.fit(method, sure, [1, 0, 1] * 4, [at // 2 for at in range(12)]).note == cal.FEW_USERS
+    assert cal.fit(method, [], [], []).apply is None
+    assert np.isnan(cal.cross_fitted(method, sure, np.full(12, np.nan), range(12))).all()
+
+
+@pytest.mark.parametrize("method", cal.METHODS)
+def test_no_case_calibrates_itself(method: str) -> None:
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(30), 2)
+    sure = rng.random(60)
+    right = (rng.random(60) < sure).astype(float)
+    before = cal.cross_fitted(method, sure, right, users)
+    for user in (0, 7, 29):
+        other = right.copy()
+        other[users == user] = 1 - other[users == user]
+        after = cal.cross_fitted(method, sure, other, users)
+        assert (after[users == user] == before[users == user]).all()
+        assert (after != before).any()
+
+
+def test_cross_fitting_leaves_noise_alone_where_fitting_to_itself_would_not() -> None:
+    """Confidence that says nothing: in its own fit the isotonic map looks sharp, cross-fitted it does not."""
+    rng = np.random.default_rng(3)
+    sure, right, users = rng.random(100), (rng.random(100) < 0.5).astype(float), np.arange(100)
+    itself = cal.isotonic(sure, right)(sure)
+    crossed = cal.cross_fitted("isotonic", sure, right, users)
+    assert ((itself - right) ** 2).mean() < 0.245
+    assert ((crossed - right) ** 2).mean() > 0.25
+
+
+def test_unlabelled_users_get_the_map_of_all() -> None:
+    rng = np.random.default_rng(2)
+    sure = rng.random(50)
+    right = np.where(np.arange(50) < 40, (rng.random(50) < sure).astype(float), np.nan)
+    whole = cal.fit("isotonic", sure[:40], right[:40], range(40)).apply
+    assert whole is not None
+    crossed = cal.cross_fitted("isotonic", sure, right, range(50))
+    assert (crossed[40:] == whole(sure[40:])).all()
+    assert (crossed[:40] != whole(sure[:40])).any()
+
+
+def test_calibration_corrects_an_overconfident_judge() -> None:
+    rng = np.random.default_rng(8)
+    users = np.repeat(np.arange(400), 3)
+    truth = rng.uniform(0.3, 0.95, users.size)
+    right = (rng.random(users.size) < truth).astype(float)
+    stated = cal.temperature_scaled(truth, 0.4)
+    before = cal.calibration_error(stated, right, users)
+    assert before.ci_low is not None
+    assert before.ci_low > 0.05
+    for method in cal.METHODS:
+        crossed = cal.cross_fitted(method, stated, right, users)
+        after = cal.calibration_error(crossed, right, users)
+        assert after.value is not None
+        assert after.value < 0.04
+        assert after.ci_low == 0.0
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.15])
+def test_the_interval_of_the_error_covers(shift: float) -> None:
+    """Users with several cases; the true error is `shift` in every bin."""
+    rng = np.random.default_rng(11)
+    hits = 0
+    for _ in range(200):
+        users = np.repeat(np.arange(60), 3)
+        sure = rng.choice([0.35, 0.55, 0.75], users.size)
+        right = (rng.random(users.size) < sure - shift).astype(float)
+        found = cal.calibration_error(sure, right, users)
+        assert found.ci_low is not None
+        assert found.ci_high is not None
+        hits += found.ci_low <= shift <= found.ci_high
+    assert hits >= 184

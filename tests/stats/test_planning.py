@@ -1,0 +1,665 @@
+"""Planning, PPI++, early stopping and live traffic: figures of other sources, and what intervals and plans promise."""
+
+from __future__ import annotations
+
+import math
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, fisher_exact, logistic, norm, t
+
+from recjudge_tui.stats import planning as pp
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.hypotheses import sign_flip_test
+from recjudge_tui.stats.planning import (
+    CELLS,
+    NO_CLICKS,
+    NO_SPREAD,
+    Arm,
+    ConfidenceSequence,
+    Discordance,
+    StoppingRule,
+    StoppingState,
+    advance,
+    detectable,
+    initial_state,
+    intraclass,
+    is_decided,
+    lift,
+    possible_correlation,
+    power_of,
+    share_discordance,
+    two_proportions,
+    units_needed,
+    update_state,
+    user_factor,
+    user_sizes,
+    win_rate_discordance,
+)
+from tests.support.betting import log_wealth
+
+# ---- how many users ---------------------------------------------------------------------------------------------------
+
+
+def test_a_win_rate_without_ties_is_the_textbook_proportion_against_one_half() -> None:
+    """194, 783 and 259 stand in power tables: ((1.96 * 0.5 + 0.8416 * sqrt(p (1 - p))) / d)²."""
+    assert units_needed(win_rate_discordance(0.6)) == 194
+    assert units_needed(win_rate_discordance(0.55)) == 783
+    assert units_needed(win_rate_discordance(0.6), power=0.9) == 259
+
+
+def test_mcnemar_by_hand() -> None:
+    # 20 % against 10 %: (1.959964 sqrt(0.3) + 0.841621 sqrt(0.29))^2 / 0.01 = 233.07
+    assert units_needed(Discordance(0.3, 0.1)) == 234
+    # two independent proportions 0.6 and 0.5 need 388 each by the unpooled and pooled formula of the textbooks
+    assert units_needed(share_discordance(0.6, 0.5)) == pytest.approx(388, abs=3)
+
+
+def test_ties_and_inconsistency() -> None:
+    found = win_rate_discordance(0.55, ties=0.2, consistency=0.8)
+    assert (found.psi, found.delta) == pytest.approx((0.64, 0.08))
+    expected = (norm.ppf(0.975) * sqrt(0.64) + norm.ppf(0.8) * sqrt(0.64 - 0.0064)) ** 2 / 0.0064
+    assert units_needed(found) == ceil(expected)
+
+
+def test_power_and_what_is_detectable_are_the_inverse() -> None:
+    for found in (win_rate_discordance(0.57, 0.3, 0.9), share_discordance(0.3, 0.2, 0.2)):
+        for factor in (1.0, 0.4):
+            needed = units_needed(found, power=0.85, factor=factor)
+            assert needed is not None
+            assert power_of(found, needed, factor=factor) >= 0.85 > power_of(found, needed - 1, factor=factor)
+    options = {"alpha": 0.05, "power": 0.8}
+    assert detectable(win_rate_discordance, 0.5, 1.0, 194, **options) == pytest.approx(0.6, abs=1e-3)
+    assert detectable(lambda share: share_discordance(share, 0.5), 0.5, 1.0, 388, **options) == pytest.approx(
+        0.6, abs=5e-3
+    )
+    assert detectable(win_rate_discordance, 0.5, 1.0, 3, **options) is None
+    assert detectable(win_rate_discordance, 1.0, 1.0, 1000, **options) is None
+
+
+def test_what_cannot_be() -> None:
+    assert units_needed(win_rate_discordance(0.5)) is None
+    assert units_needed(win_rate_discordance(0.6, consistency=0)) is None
+    assert units_needed(win_rate_discordance(0.5 + 1e-5)) is None
+    assert power_of(win_rate_discordance(0.5), 100) == 0
+    for wrong in ((0.9, 0.5), (1.1, 0.0), (0.5, -0.1)):
+        with pytest.raises(ValueError, match="rate"):
+            win_rate_discordance(*wrong)
+    with pytest.raises(ValueError, match="cannot correlate"):
+        share_discordance(0.9, 0.1, 0.9)
+    with pytest.raises(ValueError, match="is impossible"):
+        Discordance(0.1, 0.2)
+
+
+def test_the_nearest_possible_correlation_is_reached_and_not_passed() -> None:
+    most = possible_correlation(0.6, 0.5, 1.0)
+    assert share_discordance(0.6, 0.5, most).psi == pytest.approx(0.1)
+    with pytest.raises(ValueError, match="cannot correlate"):
+        share_discordance(0.6, 0.5, most + 0.01)
+    least = possible_correlation(0.917, 0.333, -0.5)
+    assert -0.5 < least < 0
+    assert share_discordance(0.917, 0.333, least).psi == pytest.approx(0.75)
+    assert possible_correlation(0.6, 0.5, 0.1) == 0.1
+    assert possible_correlation(0.0, 0.5, 0.3) == 0
+
+
+@pytest.mark.parametrize(("per_user", "icc"), [(1, 0.0), (3, 0.2), (10, 0.6)])
+@pytest.mark.parametrize(("win_rate", "ties"), [(0.65, 0.2), (0.6, 0.4)])
+def test_the_test_of_users_means_has_the_power_that_a_plan_promises(
+    win_rate: float, ties: float, per_user: int, icc: float
+) -> None:
+    rng = np.random.default_rng(11)
+    pairs = win_rate_discordance(win_rate, ties)
+    needed = units_needed(pairs, factor=user_factor(user_sizes(per_user), icc))
+    assert needed is not None
+    shares = np.array([(pairs.psi - pairs.delta) / 2, 1 - pairs.psi, (pairs.psi + pairs.delta) / 2])
+    own = rng.dirichlet(shares * (1 - icc) / icc, (400, needed)) if icc else np.tile(shares, (400, needed, 1))
+    drawn = rng.multinomial(per_user, own)
+    p = [sign_flip_test(row) or 1.0 for row in (drawn[..., 2] - drawn[..., 0]) / per_user]
+    assert np.mean(np.array(p) < 0.05) == pytest.approx(0.8, abs=0.06)
+
+
+def test_intraclass_by_hand() -> None:
+    # means 1.5 and 4: MSB = 2 * (1.25^2 * 2) = 6.25, MSW = (0.5 + 2) / 2 = 1.25, m0 = 2
+    found = intraclass([1, 2, 3, 5], [0, 0, 1, 1])
+    assert found.value == pytest.approx((6.25 - 1.25) / (6.25 + 1.25))
+    assert "no user with two cases" in intraclass([1, 2], [0, 1]).note
+    assert "all values are equal" in intraclass([1, 1, 1], [0, 0, 1]).note
+    assert "one user" in intraclass([1, 2], [0, 0]).note
+    assert intraclass([], []).note == "no values"
+
+
+def test_intraclass_finds_what_was_put_in() -> None:
+    rng = np.random.default_rng(2)
+    users = np.repeat(np.arange(3000), rng.integers(1, 8, 3000))
+    values = rng.normal(size=3000)[users] * sqrt(0.3) + rng.normal(size=users.size) * sqrt(0.7)
+    assert intraclass(values, users).value == pytest.approx(0.3, abs=0.03)
+
+
+# ---- prediction-powered means -----------------------------------------------------------------------------------------
+
+LABELS = [1, 0, 1, 1, 0, 1, 0, 1, 1, 0, 1, 0.5, 1, 0, 1, 1, 0, 0.5, 1, 0]
+SAID = [1, 0, 1, 0.5, 0, 1, 1, 1, 1, 0, 0.5, 0.5, 1, 0, 0, 1, 0, 1, 1, 0]
+BEYOND = [1, 1, 0, 1, 0, 1, 0.5, 1] * 10
+
+
+def example() -> tuple[FloatArray, FloatArray]:
+    return np.array(LABELS + [math.nan] * 80), np.array(SAID + BEYOND)
+
+
+def test_by_hand_with_one_case_a_user() -> None:
+    human, judge = example()
+    found = pp.prediction_powered_mean(human, judge, range(100), scale=None)
+    y, f, u = human[:20], judge[:20], judge[20:]
+    varies = f.var(ddof=1) / 20 + u.var(ddof=1) / 80
+    power = np.cov(y, f)[0, 1] / 20 / varies
+    value = y.mean() - power * (f.mean() - u.mean())
+    plain = y.var(ddof=1) / 20
+    variance = plain - 2 * power * np.cov(y, f)[0, 1] / 20 + power**2 * varies
+    assert found.power == pytest.approx(power)
+    assert found.powered.value == pytest.approx(value)
+    assert found.powered.ci_low is not None
+    assert found.powered.ci_high is not None
+    half = t.ppf(0.975, 19) * math.sqrt(variance)
+    assert (found.powered.ci_low, found.powered.ci_high) == pytest.approx((value - half, value + half))
+    bounded = pp.prediction_powered_mean(human, judge, range(100)).powered
+    half /= value * (1 - value)
+    ends = logistic.cdf(logistic.ppf(value) + half * np.array([-1, 1]))
+    assert (bounded.ci_low, bounded.ci_high) == pytest.approx(tuple(ends))
+    assert found.n_effective == pytest.approx(20 * plain / variance)
+    assert found.saved == math.floor(20 * plain / variance - 20)
+    assert (found.n_labelled, found.n_judged) == (20, 100)
+    assert found.human.value == pytest.approx(y.mean())
+    assert found.judge.value == pytest.approx(judge.mean())
+    gap = (f.mean() - u.mean()) / math.sqrt(varies)
+    assert found.balance_p == pytest.approx(2 * t.sf(abs(gap), 19))
+
+
+def test_a_few_unlabelled_cases_give_no_balance_test() -> None:
+    """One case without a label moved an estimate from 28 % to 0 % and was said to differ from the others at p = 4e-7."""
+    rng = np.random.default_rng(4)
+    truth = (rng.random(25) < 0.4).astype(float)
+    some = truth.copy()
+    some[:9] = np.nan
+    nine = pp.prediction_powered_mean(some, truth, range(25))
+    assert (nine.powered.value, nine.powered.note, nine.balance_p) == (None, pp.FEW_UNLABELLED, None)
+    some[9] = np.nan
+    ten = pp.prediction_powered_mean(some, truth, range(25))
+    assert ten.powered.value is not None
+    assert ten.balance_p is not None
+    few = np.where(np.arange(25) < 9, truth, np.nan)
+    assert pp.prediction_powered_mean(few, truth, range(25)).balance_p is None
+
+
+def test_near_the_authors_program_where_labels_are_many() -> None:
+    """ppi_py 0.2.3, ppi_mean_pointestimate and ppi_mean_ci, gives 0.40360 [0.38756, 0.41964] for these rows."""
+    rng = np.random.default_rng(20231102)
+    truth = (rng.random(22000) < 0.4).astype(float)
+    judge = np.where(rng.random(22000) < 0.85, truth, 1 - truth)
+    human = np.where(np.arange(22000) < 2000, truth, np.nan)
+    found = pp.prediction_powered_mean(human, judge, np.arange(22000))
+    assert found.powered.value == pytest.approx(0.40360, abs=2e-5)
+    assert (found.powered.ci_low, found.powered.ci_high) == pytest.approx((0.38756, 0.41964), abs=1e-3)
+
+
+def test_users_with_several_cases_by_a_plain_loop() -> None:
+    rng = np.random.default_rng(6)
+    users = rng.integers(0, 40, 200)
+    judge = rng.integers(0, 3, 200).astype(float)
+    human = np.where(rng.random(200) < 0.4, np.clip(judge + rng.integers(-1, 2, 200), 0, 2), np.nan)
+    found = pp.prediction_powered_mean(human, judge, users, scale=None)
+    here = ~np.isnan(human)
+    left, right = np.unique(users[here]).size, np.unique(users[~here]).size
+    people, machine = [], []
+    for user in range(40):
+        mine = users == user
+        a = math.sqrt(left / (left - 1)) * (human[mine & here] - human[here].mean()).sum() / here.sum()
+        b = math.sqrt(left / (left - 1)) * (judge[mine & here] - judge[here].mean()).sum() / here.sum()
+        b -= (
+            math.sqrt(right / (right - 1)) * (judge[mine & ~here] - judge[~here].mean()).sum() / (~here).sum()
+        )
+        people.append(a)
+        machine.append(b)
+    a, b = np.array(people), np.array(machine)
+    power = min(1.0, max(0.0, (a @ b) / (b @ b)))
+    variance = ((a - power * b) ** 2).sum()
+    assert found.power == pytest.approx(power)
+    assert found.powered.ci_high is not None
+    assert found.powered.value is not None
+    assert found.powered.ci_low is not None
+    assert found.powered.ci_high - found.powered.ci_low == pytest.approx(
+        2 * t.ppf(0.975, left - 1) * math.sqrt(variance)
+    )
+
+
+def test_order_of_rows_and_names_of_users_do_not_matter() -> None:
+    human, judge = example()
+    users = np.array([f"u{at % 30}" for at in range(100)])
+    turned = np.random.default_rng(0).permutation(100)
+    one, other = (
+        pp.prediction_powered_mean(human, judge, users),
+        pp.prediction_powered_mean(human[turned], judge[turned], users[turned]),
+    )
+    assert one.powered.value == pytest.approx(other.powered.value)
+    assert one.powered.ci_low == pytest.approx(other.powered.ci_low)
+
+
+def test_a_useless_judge_costs_nothing_and_a_perfect_one_saves() -> None:
+    rng = np.random.default_rng(1)
+    truth = (rng.random(1000) < 0.5).astype(float)
+    human = np.where(np.arange(1000) < 100, truth, np.nan)
+    useless = pp.prediction_powered_mean(human, rng.permutation(truth), range(1000))
+    assert useless.n_effective == pytest.approx(100, abs=5)
+    opposed = pp.prediction_powered_mean(human, 1 - truth, range(1000))
+    assert opposed.power == 0.0
+    assert opposed.powered.value == opposed.human.value
+    assert opposed.saved == 0
+    perfect = pp.prediction_powered_mean(human, truth, range(1000))
+    assert perfect.saved is not None
+    assert 800 < perfect.saved <= 1000
+    biased = pp.prediction_powered_mean(human, np.where(rng.random(1000) < 0.3, 1.0, truth), range(1000))
+    assert biased.judge.value is not None
+    assert biased.powered.value is not None
+    assert biased.judge.value > 0.6
+    assert abs(biased.powered.value - 0.5) < 0.1
+
+
+def test_a_metric_on_its_own_scale_helps_when_not_clipped() -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.integers(1, 6, 600).astype(float)
+    human = np.where(np.arange(600) < 80, truth, np.nan)
+    metric = truth / 50 + rng.normal(0, 0.01, 600)
+    found = pp.prediction_powered_mean(human, -metric, range(600), scale=(1, 5), clip=False)
+    assert found.power is not None
+    assert found.power < -20
+    assert found.saved is not None
+    assert found.saved > 80
+
+
+def test_what_is_not_defined_says_why() -> None:
+    human, judge = example()
+    none = pp.prediction_powered_mean(np.full(100, np.nan), judge, range(100))
+    assert (none.powered.value, none.powered.note, none.human.note) == (None, pp.NO_LABELS, pp.NO_LABELS)
+    assert none.judge.value is not None
+    whole = pp.prediction_powered_mean(human[:20], judge[:20], range(20))
+    assert (whole.powered.value, whole.powered.note) == (None, pp.ALL_LABELLED)
+    assert whole.human.ci_low is not None
+    few = pp.prediction_powered_mean(human, judge, [at % 9 for at in range(20)] + list(range(20, 100)))
+    assert (few.powered.ci_low, few.powered.note, few.n_effective) == (None, pp.FEW_USERS, None)
+    assert few.powered.value is not None
+    assert pp.prediction_powered_mean([], [], []).judge.value is None
+    failed = pp.prediction_powered_mean([1.0, math.nan], [math.nan, 1.0], [0, 1])
+    assert (failed.n_labelled, failed.n_judged, failed.powered.note) == (0, 1, pp.NO_LABELS)
+
+
+def test_a_judge_that_never_varies_adds_nothing() -> None:
+    human, _ = example()
+    found = pp.prediction_powered_mean(human, np.ones(100), range(100))
+    assert (found.power, found.saved, found.balance_p) == (0.0, 0, None)
+    assert found.powered.value == found.human.value
+    assert found.powered.note == pp.UNVARIED
+
+
+def test_ends_stay_on_the_scale() -> None:
+    rng = np.random.default_rng(3)
+    truth = (rng.random(300) < 0.1).astype(float)
+    found = pp.prediction_powered_mean(np.where(np.arange(300) < 60, truth, np.nan), truth, range(300))
+    assert found.powered.ci_low is not None
+    assert found.powered.ci_high is not None
+    assert found.powered.value is not None
+    assert 0 < found.powered.ci_low < found.powered.value < found.powered.ci_high < 1
+
+
+def test_wrong_input() -> None:
+    for human, judge, options in (
+        ([2.0], [1.0], {}),
+        ([1.0], [2.0], {}),
+        ([1.0], [1.0, 0.0], {}),
+        (LABELS, LABELS, {"level": 95}),
+    ):
+        words: dict[str, Any] = options
+        with pytest.raises(ValueError):
+            pp.prediction_powered_mean(human, judge, range(len(judge)), **words)
+
+
+def _world(rng: np.random.Generator, rate: float, skill: float) -> tuple[IntArray, FloatArray, FloatArray]:
+    """400 users of 1 to 4 cases, some users kinder than others and some harder to judge: (user, label, verdict)."""
+    user = np.repeat(np.arange(400), rng.integers(1, 5, 400))
+    kind = rng.normal(0, 1, 400)[user]
+    label = (rng.random(user.size) < 1 / (1 + np.exp(-kind - math.log(rate / (1 - rate))))).astype(float)
+    eased = np.clip(skill + rng.normal(0, 0.1, 400), 0, 1)[user]
+    return user, label, np.where(rng.random(user.size) < eased, label, 1 - label)
+
+
+@pytest.mark.parametrize("drawn", ["users", "cases"])
+@pytest.mark.parametrize(("rate", "skill"), [(0.3, 0.7), (0.6, 0.95)])
+def test_intervals_cover_with_few_labels(drawn: str, rate: float, skill: float) -> None:
+    """Labels of 40 of 400 users, or of 80 cases wherever they fall; the powered interval holds as the classical does."""
+    rng = np.random.default_rng(5)
+    spread = np.random.default_rng(1).normal(0, 1, 200_000)
+    truth = float((1 / (1 + np.exp(-spread - math.log(rate / (1 - rate))))).mean())
+    powered, classical, wider = [], [], []
+    for _ in range(300):
+        user, label, verdict = _world(rng, rate, skill)
+        many = drawn == "users"
+        chosen = rng.choice(400 if many else user.size, 40 if many else 80, replace=False)
+        seen = np.isin(user if many else np.arange(user.size), chosen)
+        found = pp.prediction_powered_mean(np.where(seen, label, np.nan), verdict, user)
+        both, alone = ([e.ci_low or np.nan, e.ci_high or np.nan] for e in (found.powered, found.human))
+        powered.append(both[0] <= truth <= both[1])
+        classical.append(alone[0] <= truth <= alone[1])
+        wider.append((both[1] - both[0]) / (alone[1] - alone[0]))
+    assert min(np.mean(classical), np.mean(powered)) > 0.92
+    assert np.mean(wider) < (0.8 if skill > 0.9 else 1.0)
+
+
+# ---- early stopping ---------------------------------------------------------------------------------------------------
+
+VALUES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=60)
+SEQUENCES, LENGTH = 2000, 1000
+
+
+def ends(values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Both ends of the interval after each value."""
+    _, low, high = advance(ConfidenceSequence(), values)
+    return low, high
+
+
+def ever_excluded(rows: FloatArray, mean: float, level: float = 0.95) -> float:
+    """The share of rows whose interval excluded `mean` at any look, one after every value."""
+    return float((log_wealth(rows, mean, level).max(axis=-1) >= math.log(1 / (1 - level))).mean())
+
+
+@pytest.mark.parametrize(
+    ("values", "shares"),
+    [
+        ((0.0, 1.0), (0.5, 0.5)),
+        ((0.0, 0.5, 1.0), (0.1, 0.8, 0.1)),
+        ((0.0, 0.5, 1.0), (0.4, 0.2, 0.4)),
+        ((0.0, 1.0), (0.95, 0.05)),
+        ((0.0, 0.5, 1.0), (0.05, 0.1, 0.85)),
+    ],
+)
+def test_the_error_rate_under_continuous_looks_stays_below_its_level(
+    values: tuple[float, ...], shares: tuple[float, ...]
+) -> None:
+    rng = np.random.default_rng(20)
+    rows = rng.choice(values, size=(SEQUENCES, LENGTH), p=shares)
+    true = float(np.dot(values, shares))
+    assert ever_excluded(rows, true) <= 0.05
+    assert ever_excluded(rows, true, 0.8) <= 0.2
+
+
+def test_an_ordinary_interval_looked_at_so_often_is_wrong_far_more_often() -> None:
+    rows = np.random.default_rng(21).choice([0.0, 1.0], size=(SEQUENCES, LENGTH))
+    n = np.arange(1, LENGTH + 1)
+    wrong = np.abs(rows.cumsum(axis=1) / n - 0.5) > 1.96 * 0.5 / np.sqrt(n)
+    assert wrong[:, 20:].any(axis=1).mean() > 0.25
+
+
+def test_a_true_difference_is_found_early_and_a_larger_one_earlier() -> None:
+    rng = np.random.default_rng(22)
+    found = []
+    for win in (0.6, 0.7, 0.9):
+        won = log_wealth((rng.random((400, LENGTH)) < win).astype(float), 0.5) >= math.log(20)
+        assert won.any(axis=1).mean() > 0.9
+        found.append(float(np.median(won.argmax(axis=1)[won.any(axis=1)])) + 1)
+    assert found[0] > found[1] > found[2]
+    assert found[1] < 100
+
+
+def test_the_interval_of_few_ties_is_wider_than_of_many() -> None:
+    rng = np.random.default_rng(23)
+    widths = []
+    for ties in (0.0, 0.5, 0.9):
+        rows = rng.choice([0.0, 0.5, 1.0], size=500, p=[(1 - ties) / 2, ties, (1 - ties) / 2])
+        low, high = ends(rows)
+        widths.append(float(high[-1] - low[-1]))
+    assert widths[0] > widths[1] > widths[2]
+
+
+def test_by_hand_unanimous_values_decide_when_the_stakes_allow() -> None:
+    """Stakes are at their bound, c / m = 1 at one half: each value multiplies the wealth by 1.5."""
+    wealth = log_wealth(np.ones(12), 0.5)
+    assert wealth[:6] == pytest.approx(np.log(0.5) + np.arange(1, 7) * np.log(1.5))
+    low, high = ends(np.ones(12))
+    assert int(np.flatnonzero(low >= 0.5)[0]) + 1 == math.ceil(math.log(40) / math.log(1.5)) == 10
+    assert (high == 1).all()
+
+
+@given(VALUES)
+def test_the_ends_are_where_the_wealth_says(values: list[float]) -> None:
+    sequence, _, _ = advance(ConfidenceSequence(), values)
+    for mean in (0.25, 0.5, 0.9):
+        refuted = bool(values) and log_wealth(values, mean).max() >= math.log(20)
+        assert sequence.closed or refuted == (mean <= sequence.low or mean >= sequence.high)
+
+
+@given(VALUES, st.integers(0, 60))
+def test_values_may_come_in_pieces(values: list[float], cut: int) -> None:
+    whole, low, high = advance(ConfidenceSequence(), values)
+    first, low_1, high_1 = advance(ConfidenceSequence(), values[:cut])
+    second, low_2, high_2 = advance(first, values[cut:])
+    assert np.concatenate([low_1, low_2]) == pytest.approx(low)
+    assert np.concatenate([high_1, high_2]) == pytest.approx(high)
+    assert (second.n, second.closed) == (whole.n, whole.closed)
+    assert second.mean == pytest.approx(whole.mean)
+
+
+@given(VALUES)
+def test_intervals_never_widen_and_are_never_empty(values: list[float]) -> None:
+    low, high = ends(values)
+    assert (np.diff(low) >= 0).all()
+    assert (np.diff(high) <= 0).all()
+    assert (low < high).all()
+    assert ((low >= 0) & (high <= 1)).all()
+
+
+@given(VALUES)
+def test_the_mirrored_sample_has_the_mirrored_interval(values: list[float]) -> None:
+    low, high = ends(values)
+    turned_low, turned_high = ends(1 - np.array(values))
+    # a cell more or less where a wealth of exactly the bound is rounded
+    assert 1 - turned_high == pytest.approx(low, abs=1.5 / CELLS)
+    assert 1 - turned_low == pytest.approx(high, abs=1.5 / CELLS)
+
+
+def test_values_without_a_common_mean_keep_the_last_interval() -> None:
+    sequence, low, high = advance(ConfidenceSequence(), [0.0] * 200 + [1.0] * 2000)
+    assert sequence.closed
+    assert low[-1] < high[-1]
+    after, again, _ = advance(sequence, [1.0] * 50)
+    assert (again == low[-1]).all()
+    assert (after.n, after.low, after.high) == (2250, sequence.low, sequence.high)
+
+
+def test_a_long_sequence_closes_in_on_its_mean() -> None:
+    low, high = ends((np.random.default_rng(24).random(20_000) < 0.3).astype(float))
+    assert low[-1] < 0.3 < high[-1]
+    assert high[-1] - low[-1] < 0.05
+
+
+@pytest.mark.parametrize("values", [[1.1], [-0.1], [float("nan")], [[0.5]]])
+def test_what_is_no_value_is_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"between 0 and 1|dimensions"):
+        ends(values)
+
+
+def test_a_level_outside_0_and_1_is_refused() -> None:
+    with pytest.raises(ValueError, match="level"):
+        ConfidenceSequence(level=1.0)
+
+
+ROWS = st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, math.nan])] * 2), max_size=60)
+
+
+def table_of(values: list[tuple[float, ...]]) -> FloatArray:
+    return np.array(values, dtype=np.float64).reshape(-1, 2)
+
+
+def seen(followed: StoppingState) -> list[tuple[int, float, float]]:
+    return [(sequence.n, sequence.low, sequence.high) for sequence in followed.sequences]
+
+
+def test_it_stops_at_the_user_by_whom_the_last_pair_is_decided() -> None:
+    """Ten unanimous users decide one pair at 95 %; two pairs have 97.5 % each and need log(80)/log(1.5), 11."""
+    rule = StoppingRule(2)
+    outcomes = np.ones((40, 2))
+    outcomes[:5, 1] = np.nan
+    ended = update_state(rule, initial_state(rule), outcomes)
+    assert (ended.users, is_decided(rule, ended)) == (16, True)
+    assert [sequence.n for sequence in ended.sequences] == [16, 11]
+
+
+def test_a_margin_decides_what_is_even() -> None:
+    outcomes = np.full((400, 1), 0.5)
+    assert not is_decided(
+        StoppingRule(1), update_state(StoppingRule(1), initial_state(StoppingRule(1)), outcomes)
+    )
+    rule = StoppingRule(1, margin=0.2)
+    ended = update_state(rule, initial_state(rule), outcomes)
+    _, low, high = advance(ConfidenceSequence(), outcomes[:, 0])
+    assert ended.users == int(np.flatnonzero(high - low <= 0.2 + 1e-12)[0]) + 1 < 400
+
+
+def test_nothing_is_looked_at_after_the_deciding_user() -> None:
+    rule = StoppingRule(1)
+    ended = update_state(rule, initial_state(rule), np.ones((10, 1)))
+    assert (ended.users, is_decided(rule, ended)) == (10, True)
+    assert update_state(rule, ended, np.zeros((500, 1))) is ended
+
+
+def test_a_pair_without_verdicts_is_never_decided() -> None:
+    rule = StoppingRule(2)
+    outcomes = np.column_stack([np.ones(200), np.full(200, np.nan)])
+    ended = update_state(rule, initial_state(rule), outcomes)
+    assert (ended.users, is_decided(rule, ended), ended.sequences[1].mean) == (200, False, None)
+
+
+@given(ROWS, st.integers(1, 20), st.sampled_from([None, 0.4]))
+def test_users_may_come_in_pieces(values: list[tuple[float, ...]], step: int, margin: float | None) -> None:
+    rule, outcomes = StoppingRule(2, margin), table_of(values)
+    whole = update_state(rule, initial_state(rule), outcomes)
+    pieces = initial_state(rule)
+    for start in range(0, len(outcomes), step):
+        pieces = update_state(rule, pieces, outcomes[start : start + step])
+    assert pieces.users == whole.users
+    assert seen(pieces) == seen(whole)
+
+
+def test_every_pair_has_its_share_of_the_error() -> None:
+    """Of 600 runs over three pairs of equal systems, watched for 400 users, at most 5 % ever call any pair."""
+    rng = np.random.default_rng(31)
+    rule = StoppingRule(3)
+    level = initial_state(rule).sequences[0].level
+    assert level == pytest.approx(1 - 0.05 / 3)
+    wealth = log_wealth(rng.choice([0.0, 0.5, 1.0], size=(600, 3, 400)), 0.5, level)
+    called = wealth.max(axis=(1, 2)) >= math.log(1 / (1 - level))
+    assert called.mean() <= 0.05
+    outcomes = rng.choice([0.0, 0.5, 1.0], size=(300, 1), p=(0.1, 0.2, 0.7))
+    crossed = np.flatnonzero(log_wealth(outcomes[:, 0], 0.5) >= math.log(20))
+    assert update_state(StoppingRule(1), initial_state(StoppingRule(1)), outcomes).users == crossed[0] + 1
+
+
+def test_no_pair_is_no_rule() -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        initial_state(StoppingRule(0))
+
+
+# ---- live traffic -----------------------------------------------------------------------------------------------------
+
+
+def test_the_constructed_experiment_of_the_paper() -> None:
+    new, old = Arm(30_950, 5_000_000), Arm(26_150, 5_000_000)
+    assert two_proportions(new, old).z == pytest.approx(20.145, abs=5e-4)
+    assert lift(new, old).value == pytest.approx(0.1836, abs=5e-5)
+    p = two_proportions(new, old).p
+    assert p is not None
+    assert 0 < p < 1e-80
+
+
+def test_z_and_p_against_the_chi_square_of_scipy() -> None:
+    from scipy.stats import chi2_contingency
+
+    test = two_proportions(Arm(3000, 20_000), Arm(2970, 20_400))
+    expected = chi2_contingency([[3000, 17_000], [2970, 17_430]], correction=False)
+    assert test.z is not None
+    assert test.z**2 == pytest.approx(expected.statistic)
+    assert test.p == pytest.approx(expected.pvalue)
+
+
+def test_the_interval_of_the_lift_against_scipy() -> None:
+    from scipy.stats.contingency import relative_risk
+
+    found = lift(Arm(30, 200), Arm(18, 210))
+    expected = relative_risk(30, 200, 18, 210).confidence_interval(0.95)
+    assert found.ci_low == pytest.approx(expected.low - 1)
+    assert found.ci_high == pytest.approx(expected.high - 1)
+
+
+def test_no_clicks_are_no_figure() -> None:
+    assert lift(Arm(3, 10), Arm(0, 10)).note == NO_CLICKS
+    gone = lift(Arm(0, 10), Arm(3, 10))
+    assert (gone.value, gone.ci_low, gone.ci_high) == (-1.0, None, None)
+    for clicks in (0, 10):
+        test = two_proportions(Arm(clicks, 10), Arm(clicks, 10))
+        assert (test.z, test.p, test.note) == (None, None, NO_SPREAD)
+
+
+@pytest.mark.parametrize(("clicks", "impressions"), [(11, 10), (-1, 10), (0, 0)])
+def test_impossible_counts(clicks: int, impressions: int) -> None:
+    with pytest.raises(ValueError, match="not possible"):
+        Arm(clicks, impressions)
+
+
+def test_coverage_and_error_rate_by_simulation() -> None:
+    rng = np.random.default_rng(5)
+    covered = false = 0
+    rounds, n, rate_a, rate_b = 2000, 20_000, 0.006, 0.005
+    for a, b, same in zip(*(rng.binomial(n, rate, rounds) for rate in (rate_a, rate_b, rate_b)), strict=True):
+        found = lift(Arm(int(a), n), Arm(int(b), n))
+        assert found.ci_low is not None
+        assert found.ci_high is not None
+        covered += found.ci_low <= rate_a / rate_b - 1 <= found.ci_high
+        p = two_proportions(Arm(int(same), n), Arm(int(b), n)).p
+        false += p is not None and p < 0.05
+    # three standard errors of a share of 0.05 in 2,000 rounds
+    slack = 3 * math.sqrt(0.05 * 0.95 / rounds)
+    assert covered / rounds == pytest.approx(0.95, abs=slack)
+    assert false / rounds == pytest.approx(0.05, abs=slack)
+
+
+@pytest.mark.parametrize(
+    ("clicks", "impressions"),
+    [
+        ((7, 1), (9, 12)),
+        ((0, 5), (40, 30)),
+        ((12, 25), (700, 700)),
+        ((5000, 5050), (9999, 10_100)),
+        ((12, 25), (70_000, 70_000)),
+    ],
+)
+def test_few_clicks_or_impressions_are_tested_by_fishers_exact_test(
+    clicks: tuple[int, int], impressions: tuple[int, int]
+) -> None:
+    arms = [Arm(*arm) for arm in zip(clicks, impressions, strict=True)]
+    others = [arm.impressions - arm.clicks for arm in arms]
+    assert two_proportions(*arms).p == pytest.approx(fisher_exact([clicks, others]).pvalue)
+
+
+@pytest.mark.parametrize("n", [2, 5, 8, 12, 20, 50])
+@pytest.mark.parametrize("rate", [0.03, 0.1, 0.3, 0.5])
+def test_equal_rates_are_called_different_in_5_percent_at_most(n: int, rate: float) -> None:
+    chance = binom.pmf(np.arange(n + 1), n, rate)
+    wrong = sum(
+        chance[a] * chance[b]
+        for a in range(n + 1)
+        for b in range(n + 1)
+        if (two_proportions(Arm(a, n), Arm(b, n)).p or 1.0) < 0.05
+    )
+    assert wrong <= 0.05
