@@ -31,8 +31,8 @@ from tests.support.waiting import HANG_S
 
 DOCUMENTED = (
     "bleu-1", "bleu-4", "rouge-1", "rouge-l",
-    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "err", "precision", "recall", "rprec", "map", "map_min", "mrr", "hit_rate", "urd", "ild",
-    "novelty", "popularity", "title_ild", "near_duplicates", "category_coverage",
+    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "err", "precision", "recall", "rprec", "map", "map_min", "mrr", "hit_rate",
+    "urd", "ild", "novelty", "popularity", "title_ild", "near_duplicates", "category_coverage",
 )  # fmt: skip
 EXPLANATIONS = (
     ("user_id", "item_id", "system", "text", "reference"),

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.reports.leaderboard.arena import TABLES
-from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
+from recjudge_tui.stats.defaults import TOP_K
 from tests.support.battles import battles
 from tests.support.runs import ran
 from tests.support.verdicts import new_project
@@ -40,24 +40,18 @@ def found(db: str, *words: str, protocol: str = "arena") -> dict[str, Any]:
 @pytest.mark.parametrize("protocol", ["arena", "pairwise"])
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_for_both_protocols_of_pairs(db: str, name: str, protocol: str) -> None:
-    table = found(db, "--table", name, "--resamples", "50", protocol=protocol)
+    table = found(db, "--table", name, protocol=protocol)
     assert table["settings"]["protocol"] == protocol
     raters = {"llm", "anna"} if protocol == "arena" else {"anna"}
     assert {row["rater"] for row in table["rows"]} == raters
 
 
 def test_the_options_of_bt_reach_the_report(db: str) -> None:
-    half = found(db, "--method", "bt", "--ties", "half", "--resamples", "30", "--seed", "7")
+    half = found(db, "--method", "bt", "--ties", "half")
     assert half["facts"]["neighbours"]
     assert half["settings"] == {
-        "protocol": "arena", "method": "bt", "resamples": 30, "seed": 7, "ties": "half",
+        "protocol": "arena", "method": "bt", "ties": "half",
     }  # fmt: skip
-
-
-def test_one_seed_gives_one_table(db: str) -> None:
-    assert found(db, "--seed", "3") == found(db, "--seed", "3")
-    one, other = (found(db, "--seed", seed)["rows"] for seed in ("3", "4"))
-    assert one == other  # nothing is drawn where every user can be left out in turn
 
 
 def test_the_cutoff_of_the_metrics(db: str) -> None:
@@ -78,15 +72,9 @@ def test_a_cutoff_for_a_table_without_metrics_is_wrong_usage(db: str, name: str)
 
 @pytest.mark.parametrize(
     "words",
-    [("--k-factor", "0"), ("--ties", "none"), ("--table", "circle"), ("--k", "0"), ("--resamples", "-1")],
+    [("--k-factor", "0"), ("--ties", "none"), ("--table", "circle"), ("--k", "0")],
 )
 def test_impossible_options_are_wrong_usage(db: str, words: tuple[str, str]) -> None:
     told = CliRunner().invoke(leaderboard, ["-p", "films", "--db", db, "--protocol", "arena", *words])
     assert told.exit_code == 2
     assert words[0] in told.stderr
-
-
-def test_the_defaults_in_the_help_are_those_of_the_report() -> None:
-    """The command does not load NumPy to say them, so it writes them out."""
-    shown = {option.name: option.default for option in leaderboard.params}
-    assert shown["resamples"] == RESAMPLES

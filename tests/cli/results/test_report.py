@@ -32,7 +32,7 @@ def run(*words: str) -> Result:
 
 def test_the_file_is_written_and_stdout_stays_empty(db: str, tmp_path: Path) -> None:
     target = tmp_path / "films.html"
-    result = run("-p", "films", "-o", str(target), "--db", db, "--resamples", "10")
+    result = run("-p", "films", "-o", str(target), "--db", db)
     assert result.exception is None
     assert result.stdout == ""
     assert result.stderr.splitlines()[-1] == f"written to {target}"

@@ -58,9 +58,7 @@ def _p(said: Values, truth: Values) -> float | None:
     error = sum(side.var(ddof=1) / side.size for side in sides) if fewest > 1 else 0.0
     if fewest < 10 or not error:
         return None
-    p = float(2 * student.sf(abs(sides[0].mean() - sides[1].mean()) / np.sqrt(error), fewest - 1))
-    here = np.repeat([True, False], [side.size for side in sides])
-    return p
+    return float(2 * student.sf(abs(sides[0].mean() - sides[1].mean()) / np.sqrt(error), fewest - 1))
 
 
 def _claims(p_values: dict[str, float | None]) -> tuple[dict[str, str], int]:
