@@ -52,7 +52,6 @@ SECTIONS = {
     },
     "Results": {
         "outcome": Subcommand("results", "Record live experiments, and compare judges with them."),
-        "passport": Subcommand("results", "Print one page about a judge: trust, preferences, cost."),
         "methods": Subcommand("results", "Write the methods paragraphs of a paper."),
         "report": Subcommand("results", "Write a project report as one HTML file."),
         "reproduce": Subcommand("results", "Show a paper's figures beside recomputed ones."),

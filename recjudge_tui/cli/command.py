@@ -18,7 +18,7 @@ from recjudge_tui.cli.options import (
     table_options,
     with_options,
 )
-from recjudge_tui.cli.output import format_of, narrate, open_db, put, working
+from recjudge_tui.cli.output import format_of, narrate, open_db, put, with_commands, working
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.output import Output
@@ -123,6 +123,7 @@ def report_command(
 
     def run(database: Database, project: str | None, **given: Any) -> Printed:
         from recjudge_tui.project import Project
+        from recjudge_tui.reports.common.table import Table
         from recjudge_tui.reports.declare import function, make
 
         opened = Project.named(database, project) if project else None
@@ -133,7 +134,7 @@ def report_command(
         code, said = function(report.ends)(made) if report.ends else (0, "")
 
         def written(fmt: str) -> Any:
-            text = function(report.written)(made, fmt)
+            text = function(report.written)(with_commands(made) if isinstance(made, Table) else made, fmt)
             return made if text is None else text
 
         return PrintedWithExit(written if report.written else made, code, said)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,10 +18,12 @@ from recjudge_tui.cli.options import (
     new_project_option,
     occasion_options,
     output_option,
+    with_options,
 )
 from recjudge_tui.cli.output import names, narrate, open_db, reading, stdout_asked, working
 from recjudge_tui.domain.occasions import OccasionFilter
-from recjudge_tui.reports.figures.registry import COMMON_OPTIONS, FIGURES, OPTIONS, figure_kind
+from recjudge_tui.reports.figures.declared import FIGURES, options_of
+from recjudge_tui.reports.figures.declared import OPTIONS as FIGURE_OPTIONS
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.output import Output
@@ -372,17 +374,11 @@ EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", "lists", "
 _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 
 
-def _figure_options(command: Command) -> Command:
-    for name, option in reversed(OPTIONS.items()):
-        command = click.option(f"--{name}", metavar=option.metavar, help=option.help)(command)
-    return command
-
-
 def _list_figures(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
     """Answer `--figure list`, which needs no project."""
     if value == "list":
         for name, kind in FIGURES.items():
-            options = " ".join(f"--{option}" for option in (*COMMON_OPTIONS, *kind.options))
+            options = " ".join(option.flag for option in options_of(name))
             click.echo(f"{name:<13} {kind.about}\n{'':<13} {options}")
         ctx.exit()
     return value
@@ -420,7 +416,7 @@ def _list_figures(ctx: click.Context, _: click.Parameter, value: str | None) -> 
     callback=_list_figures,
     help="Draw this figure to the FILE (.svg, .png or .pdf). “list” lists the figures.",
 )
-@_figure_options
+@with_options(FIGURE_OPTIONS)
 @click.option(
     "--columns",
     type=click.IntRange(1, 2),
@@ -515,35 +511,28 @@ def put_figure(
 ) -> None:
     """Draw a figure to a file; its caption and notes go to stderr. `values` are those of OPTIONS.
 
-    Raises what `figure_data` and `save_figure` raise.
+    Raises what `figure` and `save_figure` raise.
     """
     from recjudge_tui.reports.common.table import put_text
-    from recjudge_tui.reports.figures.loading import figure_data
-    from recjudge_tui.reports.figures.options import FigureOptions
-    from recjudge_tui.reports.figures.paper.files import PICTURES, draw_picture, picture_format, save_figure
+    from recjudge_tui.reports.figures.declared import figure
+    from recjudge_tui.reports.figures.files import PICTURES, draw_picture, picture_format, save_figure
 
-    allowed = (*COMMON_OPTIONS, *figure_kind(name).options)
-    given: dict[str, Any] = {option: value for option, value in values.items() if value}
-    for option in given:
-        if option not in allowed:
-            options = ", ".join(f"--{known}" for known in allowed)
-            raise click.UsageError(f"--figure {name} has no option --{option}; it has {options}")
+    flags = [option.flag for option in options_of(name)]
+    given = {option: value for option, value in values.items() if value}
+    if unknown := next((option for option in given if f"--{option}" not in flags), None):
+        raise click.UsageError(f"--figure {name} has no option --{unknown}; it has {', '.join(flags)}")
     if out is None and not stdout_asked():
         raise click.UsageError(f"a figure needs a file: -o {name}.svg (or {', '.join(PICTURES)})")
     if out is not None:
         picture_format(out)
     with working(f"figure {name}"):
-        chosen = FigureOptions(**given, occasions=occasions, systems=systems, raters=raters)
-        data = figure_data(project.db, project.id, name, chosen)
+        drawn = figure(project, name, given, occasions=occasions, systems=systems, raters=raters)
         if out is None:
-            picture = draw_picture(data, "svg", columns, caption=caption)
+            picture = draw_picture(drawn, "svg", columns, caption=caption)
             notes = picture.notes
         else:
-            notes = save_figure(data, out, columns, caption=caption)
+            notes = save_figure(drawn, out, columns, caption=caption)
     if out is None:
         put_text(picture.content.decode())
-    narrate(f"{data.title}\n{data.caption}")
-    for note in notes:
-        narrate(note)
-    if out is not None:
-        narrate(f"written to {out}")
+    for line in (drawn.title, drawn.caption, *notes, *([f"written to {out}"] if out is not None else [])):
+        narrate(line)

@@ -124,7 +124,7 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
     whole = whole or bool(meta.get("recjudge.all") or meta.get(COLUMNS))
     explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
     seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
-    seen = replace(seen, notes=tuple(_with_command(note) for note in seen.notes))
+    seen = with_commands(seen)
     if not left_out or fmt not in ("text", "plain"):
         return seen
     kinds = [note_kind(note) for note in table.notes]
@@ -138,6 +138,11 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
         ),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
+
+
+def with_commands(table: Table) -> Table:
+    """The table, whose notes name the commands that take their next steps."""
+    return replace(table, notes=tuple(_with_command(note) for note in table.notes))
 
 
 def _with_command(note: str) -> str:
@@ -181,11 +186,12 @@ _PLACES = {
 
 
 def command(step: Step, project: str = "") -> str:
-    """The command that takes a step, with the names it is about."""
+    """The command that takes a step, with the names it is about; `more` are further words, quoted already."""
     known = {"project": project} if project else {}
-    about = {name: shlex.quote(one_line(text, 120)) for name, text in {**known, **step.about}.items() if text}
-    more = f" {about.pop('more').strip(chr(39))}" if "more" in about else ""
-    return _COMMANDS[step.action].format_map({**_PLACES, **about}) + more
+    given = {name: one_line(text, 400) for name, text in {**known, **step.about}.items() if text}
+    more = given.pop("more", "")
+    about = {name: shlex.quote(text) for name, text in given.items()}
+    return _COMMANDS[step.action].format_map({**_PLACES, **about}) + (more and f" {more}")
 
 
 # where there is no terminal: when the first line is written, and how often after it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import time
 from pathlib import Path
@@ -157,30 +157,6 @@ def methods(project: Project, raters: tuple[str, ...], statistics: tuple[str, ..
         return methods_text(described, fmt) if fmt in _TEXTS else methods_page(described)
 
     return report
-
-
-_PAGES = ("text", "md", "html")
-
-
-@click.command()
-@project_report
-@click.argument("rater", metavar="RATER")
-def passport(project: Project, rater: str) -> Callable[[str], Output]:
-    """Print one page about a judge: trust, preferences, cost.
-
-    The page shows agreement with people, position bias, adversarial pairs, consistency when asked again, failures
-    by reason, preference for long texts and popular items (in total, and beyond people's own), price, latency,
-    prompts and the served model. For a figure that was not measured, it names the command that measures it. JSON,
-    CSV and LaTeX contain the same figures as one table with one row per figure.
-
-    Example:
-      recjudge passport -p movies rules
-      recjudge passport -p movies ollama:llama3.1:8b -o passport.html
-    """
-    from recjudge_tui.reports.documents.passport import passport_page, passport_table
-
-    table = passport_table(project.db, project.id, rater)
-    return lambda fmt: passport_page(table) if fmt in _PAGES else table
 
 
 _SECTIONS = (

@@ -152,7 +152,7 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     return _with_settings(made, values)
 
 
-def table_of(project: Project, report: str, **given: Any) -> Table:
+def table_of(project: Project, report: str | Report, **given: Any) -> Table:
     """The table of a report that is one; raises as `make`."""
     from recjudge_tui.reports.common.table import Table
 
@@ -546,6 +546,16 @@ _DECLARED = (
         ),
         formats=("junit", "github"), written="gate:written", ends="gate:ends",
         words="bound ci regression check served model exit code",
+    ),
+    Report(
+        "passport", "Print one page about a judge: trust, preferences, cost.", "passport:passport",
+        (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True, completes="rater"),),
+        about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again, failures"
+        " by reason, preference for long texts and popular items (in total, and beyond people's own), price, latency, prompts"
+        " and the served model. For a figure that was not measured, it names the command that measures it. JSON, CSV and LaTeX"
+        " contain the same figures as one table with one row per figure.",
+        examples=("passport -p movies rules", "passport -p movies ollama:llama3.1:8b -o passport.html"),
+        written="passport:page", words="trust calibration confidence reliability of a judge",
     ),
     Report(
         "trend", "Show each system's figures over time.", "trend:trend",

@@ -16,13 +16,12 @@ project's own raters, `only` limits it to them or to the paper. `rules_of`: also
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
@@ -38,11 +37,11 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, titled
-from recjudge_tui.reports.declare import REPORTS, make
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
-from recjudge_tui.stats.experiments.online import Arm, lift, two_proportions
+from recjudge_tui.stats.planning import Arm, lift, two_proportions
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.imports.imports import imported_layouts
 from recjudge_tui.store.verdicts.ratings import project_questions, project_raters
@@ -59,8 +58,6 @@ FOLLOWS, DIFFERS, OPEN, AS_PRINTED, NOT_COMPARED = (
 CUT = "truncated after the last printed decimal, not rounded"
 LEVELS = ("dataset", "user", "pair")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.(\d+))?")
-# differences of decimals are rarely exact in binary
-_EXACT = 1e-9
 Where = tuple[str, ...]
 
 
@@ -149,52 +146,34 @@ def printed_figures(paper: Mapping[str, Any]) -> list[Figure]:
 # ---- whether a printed figure follows ----------------------------------------------------------------------------------
 
 
-class Range(NamedTuple):
-    """A recomputed figure, and its least and greatest value within the rounding of what it is computed from."""
+def follows(
+    printed: str, value: float, spread: float = 0.0, *, cut: bool = False, tolerance: float = 0.0
+) -> tuple[str, str]:
+    """The result for a printed figure and the recomputed value, and the rule by which it follows, unless that is rounding.
 
-    value: float
-    low: float
-    high: float
-
-
-def follows(printed: str, found: Range, *, cut: bool = False, tolerance: float = 0.0) -> tuple[str, str]:
-    """The result for a printed figure and the recomputed one, and the rule by which it follows, unless that is rounding.
-
-    It follows if it is the recomputed one rounded to its decimals, cut to them (with `cut`), or if a value between `low` and
-    `high` rounds to it. “< .05” follows from anything below.
+    It follows if it is the value rounded to its decimals (a half either way), cut to them (with `cut`), or if something
+    within `spread`, what the rounding of its inputs allows, rounds to it. “< .05” follows from anything below.
     """
     figure = Figure(0, (), "", printed)
-    value, decimals = figure.published, figure.decimals
+    target, decimals = figure.published, figure.decimals
     if printed.startswith("<"):
-        return (FOLLOWS if found.value < value else DIFFERS), ""
-    if any(
-        abs(near - value) < _EXACT for near in (rounded(found.value, decimals), _even(found.value, decimals))
-    ):
+        return (FOLLOWS if value < target else DIFFERS), ""
+    if target in (rounded(value, decimals), rounded(value, decimals, ROUND_HALF_EVEN)):
         return FOLLOWS, ""
-    if cut and abs(_cut(found.value, decimals) - value) < _EXACT:
+    if cut and target == rounded(value, decimals, ROUND_DOWN):
         return FOLLOWS, CUT
-    if rounded(found.low, decimals) - _EXACT <= value <= rounded(found.high, decimals) + _EXACT:
-        allowed = f"{found.low:.{decimals + 1}f} to {found.high:.{decimals + 1}f}"
+    low, high = value - spread, value + spread
+    if rounded(low, decimals) <= target <= rounded(high, decimals):
+        allowed = f"{low:.{decimals + 1}f} to {high:.{decimals + 1}f}"
         return FOLLOWS, f"within the rounding of the figures it is computed from, which allows {allowed}"
-    if tolerance and abs(rounded(found.value, decimals) - value) <= tolerance + _EXACT:
+    if tolerance and abs(rounded(value, decimals) - target) <= tolerance + 1e-9:
         return f"within {tolerance:g}", ""
     return DIFFERS, ""
 
 
-def rounded(value: float, decimals: int) -> float:
-    """Rounded half away from zero, as people do."""
-    scale: int = 10**decimals
-    return math.copysign(math.floor(abs(value) * scale + 0.5 + _EXACT) / scale, value)
-
-
-def _even(value: float, decimals: int) -> float:
-    """Rounded, a half to the even digit, as programs do."""
-    return float(round(Decimal(f"{value:.{decimals + 6}f}"), decimals))
-
-
-def _cut(value: float, decimals: int) -> float:
-    scale: int = 10**decimals
-    return math.copysign(math.floor(abs(value) * scale + _EXACT) / scale, value)
+def rounded(value: float, decimals: int, half: str = ROUND_HALF_UP) -> float:
+    """Rounded, a half away from zero as people do, unless told otherwise. A half is rarely exact in binary."""
+    return float(Decimal(f"{value:.{decimals + 9}f}").quantize(Decimal(1).scaleb(-decimals), half))
 
 
 # ---- expressions -------------------------------------------------------------------------------------------------------
@@ -216,8 +195,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 class _Names(dict[str, Any]):
     """The names of an expression about a figure: the other figures of its row; cell(table, *place, figure); association of
-    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100 less
-    the row's other figures of the rule; _FUNCTIONS and the paper's constants.
+    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100
+    less the row's other figures of the rule; _FUNCTIONS and the paper's constants.
 
     `read` collects the printed figures it was computed from, `moved` is added to one of them.
     """
@@ -316,12 +295,9 @@ class _Run:
         # what the reports on the paper's data give, by rule and place
         self._given: dict[int, dict[Where, tuple[Figure, dict[str, Any]]]] = {}
         for at, rule in ruled:
-            if (
-                "report" in rule
-                and rule.get("only") != "own"
-                and isinstance(self.sources.get(rule["on"]), Project)
-            ):
-                self._read(at, rule)
+            source = self.sources.get(rule.get("on", ""))
+            if isinstance(source, Project) and rule.get("only") != "own":
+                self._read(at, rule, source)
         for key, figure in list(self.known.items()):
             if figure.printed:
                 self.known[key] = self._judged(figure)
@@ -373,40 +349,35 @@ class _Run:
                     return replace(figure, result="undefined", why=found.why)
                 self.exact.add(figure.key)
                 figure = replace(figure, groups=found.groups, undefined=found.undefined)
-                value = Range(found.value, found.value, found.value)
-                return self._compared(figure, value, rule, _filled(why, cells), cells.get(rule.get("n", "n")))
+                n = cells.get(rule.get("n", "n"))
+                return self._compared(figure, (found.value, 0.0), rule, _filled(why, cells), n)
         return figure
 
-    def _computed(self, figure: Figure, rule: Mapping[str, Any]) -> Range | None:
+    def _computed(self, figure: Figure, rule: Mapping[str, Any]) -> tuple[float | None, float]:
+        """A value from other figures, and how much their rounding may move it."""
         names = _Names(self, figure, rule)
-        value = _result(rule["compute"], names)
-        if value is None:
-            return None
-        spread = 0.0
-        for key in list(names.read):
+        value, spread = _result(rule["compute"], names), 0.0
+        for key in list(names.read) if value is not None else ():
             names.moved = key
-            moved = _result(rule["compute"], names)
-            spread += 0.0 if moved is None else abs(moved - value)
-        return Range(value, value - spread, value + spread)
+            spread += abs((_result(rule["compute"], names) or value or 0.0) - (value or 0.0))
+        return value, spread
 
     def _compared(
-        self, figure: Figure, found: Range | None, rule: Mapping[str, Any], why: str, n: object
+        self, figure: Figure, found: tuple[float | None, float], rule: Mapping[str, Any], why: str, n: object
     ) -> Figure:
-        if found is None:
+        value, spread = found
+        if value is None:
             return replace(figure, result="undefined", why="a division by 0")
-        result, how = follows(
-            figure.printed, found, cut=rule.get("cut", False), tolerance=rule.get("tolerance", 0.0)
-        )
+        allowed = {name: rule[name] for name in ("cut", "tolerance") if name in rule}
+        result, how = follows(figure.printed, value, spread, **allowed)
         fault = rule.get("fault", "") if result == DIFFERS else ""
         result = OPEN if "open" in rule else result
         size = None if n is None else round(float(str(n)))
-        return replace(figure, value=found.value, result=result, why=fault or how or why, fault=fault, n=size)
+        return replace(figure, value=value, result=result, why=fault or how or why, fault=fault, n=size)
 
     # reports
 
-    def _read(self, at: int, rule: Mapping[str, Any]) -> None:
-        source = self.sources[rule["on"]]
-        assert isinstance(source, Project)
+    def _read(self, at: int, rule: Mapping[str, Any], source: Project) -> None:
         places = {tuple(map(folded, (*key.where, key.name))) for key in self.known if key.at == at}
         given = self._given[id(rule)] = {}
         for figure, cells in self._rows(at, rule, source, ()):
@@ -556,7 +527,7 @@ def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
     if name == "common cases":
         return common_cases(project, options["raters"], options["truth"])
     if name == "cost of a case":
-        from recjudge_tui.reports.projects.cost import spent_a_case
+        from recjudge_tui.reports.costs import spent_a_case
 
         columns = (Column("rater", "Rater"), Column("protocol", "Protocol"), Column("cost", "Cost", "usd"))
         spent = spent_a_case(project.db, project.id).items()
@@ -564,31 +535,20 @@ def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
             {"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent
         ]
         return Table("Cost of a case", columns, tuple(rows))
-    if name not in REPORTS:
-        from recjudge_tui.reports.reliability.adversarial import adversarial_table
-        from recjudge_tui.reports.reliability.position import raw_counts_table
-
-        of_pairs = name == "robustness position"
-        return (
-            raw_counts_table(project.db, project.id)
-            if of_pairs
-            else adversarial_table(project.db, project.id)
-        )
-    made = make(project, name, **options)
-    assert isinstance(made, Table)
-    return made
+    return table_of(project, name, **options)
 
 
 def _between(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows, those of a board of two systems as rows of one system against the other."""
-    systems: dict[object, list[object]] = {}
+    over_all = [row for row in rows if row.get("opponent", "") is None]
+    if not over_all:
+        yield from rows
+        return
     for row in rows:
-        if "opponent" in row:
-            systems.setdefault((row.get("rater"), row.get("aspect")), []).append(row["system"])
-    for row in rows:
-        two = systems.get((row.get("rater"), row.get("aspect")), [])
-        other = {"opponent": next(s for s in two if s != row["system"])} if len(two) == 2 else {}
-        yield {**row, **other} if row.get("opponent", "") is None else row
+        alike = [o for o in over_all if (o["rater"], o.get("aspect")) == (row["rater"], row.get("aspect"))]
+        rivals = [other["system"] for other in alike if other["system"] != row["system"]]
+        of_two = len(rivals) == 1 and row["opponent"] is None
+        yield {**row, "opponent": rivals[0]} if of_two else row
 
 
 def common_cases(project: Project, raters: Sequence[str], truth: str) -> Table:
@@ -658,10 +618,11 @@ def reproduce(name: str, sources: Mapping[str, Project | Missing], own: Own | No
 def of_project(project: Project) -> Reproduction:
     """The paper whose released data a project holds, with all its judges. Raises NotFoundError for other data."""
     layouts = {layout.partition(",")[0] for layout in imported_layouts(project.db, project.id)}
+    own = Own(project) if _raters("judges", project, (), None) else None
     if "zhang2024" in layouts:
-        return reproduce("zhang2024", {"release": project, "texts": NO_MARKUP}, Own(project))
+        return reproduce("zhang2024", {"release": project, "texts": NO_MARKUP}, own)
     if "recsys-arena" in layouts:
-        return reproduce("arena", {}, Own(project))
+        return reproduce("arena", {}, own)
     raise NotFoundError(
         f"the project {project.name} does not contain the data of a paper",
         "The papers with released data are RecSys Arena and Zhang et al. (2024).",
@@ -675,9 +636,9 @@ def _check_own(run: _Run, own: Own, figures: Sequence[Figure]) -> None:
     names = {part for f in figures if f.project for part in (*f.where, f.name)}
     absent = [name for name in own.raters if not any(name in part for part in names)]
     if absent or not names:
-        who = f"“{absent[0]}”" if absent else "nobody"
+        who = f"“{absent[0]}” has judged nothing" if absent else "no rater has judged anything"
         raise NotFoundError(
-            f"{who} has judged nothing in the project {own.project.name} that this paper reports",
+            f"{who} in the project {own.project.name} that this paper reports",
             "; ".join(dict.fromkeys(run.reasons)),
             "Ask a judge first.",
         )
