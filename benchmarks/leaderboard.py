@@ -143,6 +143,7 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 
 def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+
     from recjudge_tui.store.opening import connect
     from recjudge_tui.store.verdicts.ratings import load_ratings
 

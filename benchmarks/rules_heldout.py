@@ -21,6 +21,8 @@ from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from recjudge_tui.reports.reliability.adversarial import judged_pairs
+
 from benchmarks.made_lists import (
     CONTENT,
     GENRE,
@@ -40,7 +42,6 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.reliability.adversarial import judged_pairs
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for

@@ -24,6 +24,7 @@ FULL, QUICK = (365, 1000, 3), (5, 20, 1)
 def measure(quick: bool = False) -> list[Row]:
     days, users, rounds = QUICK if quick else FULL
     from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+
     from recjudge_tui.store.opening import connect
 
     size = f"{days} days x {SYSTEMS} systems x {users:,} users"

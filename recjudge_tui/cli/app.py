@@ -17,8 +17,7 @@ from recjudge_tui.version import VERSION
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recjudge_tui.config_file import SettingsFile
-    from recjudge_tui.domain.preferences import Fault, KeyRow
+    from recjudge_tui.config_file import Fault, KeyRow, SettingsFile
 
 
 class Subcommand(NamedTuple):

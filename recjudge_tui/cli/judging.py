@@ -96,7 +96,7 @@ def judge_test(
       recjudge judge test openai:qwen3 --base-url http://127.0.0.1:8080/v1
     """
     from recjudge_tui.errors import JudgeError
-    from recjudge_tui.prompting.probe import probe
+    from recjudge_tui.prompting.trial import probe
     from recjudge_tui.reports.judges import probe_table
     from recjudge_tui.store.runs.judges import save_capabilities
 
@@ -157,7 +157,7 @@ def prompt_show(database: Database, name: str, case_id: int | None, as_published
       recjudge prompt show arena-media --case 12 --as-published
     """
     from recjudge_tui.domain.text import safe_text
-    from recjudge_tui.prompting.preview import request_now
+    from recjudge_tui.prompting.trial import request_now
     from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_text
 
     if as_published and case_id is None:

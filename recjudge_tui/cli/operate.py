@@ -17,8 +17,7 @@ from recjudge_tui.cli.output import narrate, open_db, put
 from recjudge_tui.domain.protocols import OVERALL
 
 if TYPE_CHECKING:
-    from recjudge_tui.config_file import SettingsFile
-    from recjudge_tui.domain.preferences import Fault, KeyRow
+    from recjudge_tui.config_file import Fault, KeyRow, SettingsFile
     from recjudge_tui.domain.records import ImportKind
     from recjudge_tui.errors import UsageError
     from recjudge_tui.reports.common.table import Row, Table
@@ -111,7 +110,7 @@ def _load(database: Database, project: str, folder: str) -> None:
 
 def _judge(database: Database, project: str) -> None:
     from recjudge_tui.domain.judge import JudgeSpec
-    from recjudge_tui.raters.combine import combine
+    from recjudge_tui.people.raters import combine
     from recjudge_tui.runs import start
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.runs.plan.settings import settings_for

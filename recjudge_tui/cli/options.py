@@ -438,7 +438,7 @@ def _opposite(_: click.Context, __: click.Parameter, value: bool) -> bool:
 
 def _json(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
     """KEY=JSON of each, as a mapping."""
-    from recjudge_tui.domain.sending import sending_options
+    from recjudge_tui.domain.address import sending_options
 
     return sending_options(value)
 

@@ -17,8 +17,8 @@ from recjudge_tui.domain.run_options import SEED
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
-    from recjudge_tui.annotation.task_files import TaskFormat
     from recjudge_tui.domain.roles import RaterKind
+    from recjudge_tui.people.task_files import TaskFormat
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.stats.combining.consensus import Rule
@@ -181,7 +181,7 @@ def rater_combine(
       recjudge rater combine crowd --rule median --quorum 3 -p movies
       recjudge rater combine jury --rule dawid-skene qwen llama rules -p movies
     """
-    from recjudge_tui.raters.combine import combine as combined
+    from recjudge_tui.people.raters import combine as combined
     from recjudge_tui.store.raters.raters import list_raters
 
     people = [row["name"] for row in list_raters(project.db, project.id) if row["kind"] == "annotator"]
@@ -222,7 +222,7 @@ def rater_metric(project: Project, names: tuple[str, ...], k: int, tokens: Token
       recjudge rater metric ndcg urd --k 5 -p movies
       recjudge rater metric rouge-l --tokens characters -p movies
     """
-    from recjudge_tui.raters.metrics import make_metric_raters
+    from recjudge_tui.people.raters import make_metric_raters
 
     summaries = make_metric_raters(project.db, project.id, names, k=k, tokens=tokens)
     for summary in summaries:
@@ -287,7 +287,7 @@ def annotate_plan(
       recjudge annotate plan -p movies --protocol pairwise --annotators ana,ben --sample 80
       recjudge annotate plan -p movies --protocol explanation --annotators ana,ben,cy --overlap 0.3
     """
-    from recjudge_tui.annotation.assignment import AssignmentRequest, plan_annotation
+    from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
 
     request = AssignmentRequest(
         protocol=protocol,
@@ -370,8 +370,7 @@ def annotate_export(
       recjudge annotate export -p movies --as ana -o ana.csv
       recjudge annotate export -p movies --as ana --format label-studio -o ana.json
     """
-    from recjudge_tui.annotation.task_export import open_tasks
-    from recjudge_tui.annotation.task_files import write_tasks
+    from recjudge_tui.people.task_files import open_tasks, write_tasks
 
     tasks = open_tasks(project.db, project.id, annotator, protocol)
     written = write_tasks(tasks, fmt, out or sys.stdout)
@@ -402,7 +401,7 @@ def annotate_adjudicate(project: Project, protocol: str, rule: Rule | None, name
       recjudge annotate adjudicate -p movies --protocol pairwise --rule conservative --name people
       recjudge annotate adjudicate -p movies --protocol pairwise --name cy
     """
-    from recjudge_tui.annotation.adjudication import adjudicate_by_rule, start_adjudication
+    from recjudge_tui.people.annotation import adjudicate_by_rule, start_adjudication
 
     if rule is not None:
         for line in adjudicate_by_rule(project.db, project.id, protocol, rule, name).lines():

@@ -342,8 +342,8 @@ def _own_project(database: Database, project: str | None, raters: tuple[str, ...
 def _labels(db: Database, scratch: Path) -> Iterator[tuple[str, Project]]:
     """SAER's labels rebuilt from its counts, imported and combined as anybody's."""
     from recjudge_tui.importers.load import import_files
+    from recjudge_tui.people.raters import combine
     from recjudge_tui.project import Project
-    from recjudge_tui.raters.combine import combine
     from recjudge_tui.reports.papers.runner import paper_toml, rebuilt_labels
 
     for labels in paper_toml("saer")["labels"]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.annotation.adjudication import (
+from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, CaseAnswers
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.people.annotation import (
     adjudicate_by_rule,
     ballot_authors,
     dispute_of,
@@ -12,8 +14,6 @@ from recjudge_tui.annotation.adjudication import (
     settle,
     start_adjudication,
 )
-from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, CaseAnswers
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.annotation.tasks import submit_verdict, task_of
 from recjudge_tui.store.database import Database
 from tests.support.annotators import assigned, films, judges, tasks, verdicts

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.annotation.assignment import assign
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
+from recjudge_tui.people.annotation import assign
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.annotation.tasks import task_of

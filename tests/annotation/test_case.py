@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.annotation.case import ShownCase, guidelines, of_lists, shown_case
 from recjudge_tui.domain.prompt import LabelSpec
-from recjudge_tui.prompting.examples import with_case_example
-from recjudge_tui.prompting.preview import request_now
+from recjudge_tui.people.annotation import ShownCase, guidelines, of_lists, shown_case
+from recjudge_tui.prompting.drafts import with_case_example
+from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.store.annotation.tasks import Task, task_of
 from recjudge_tui.store.cases.cases import case_row
 from recjudge_tui.store.data.item_views import slate_top

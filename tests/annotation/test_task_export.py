@@ -13,11 +13,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from recjudge_tui.annotation.task_export import TaskSet, answers_of, open_tasks
-from recjudge_tui.annotation.task_files import TaskFormat, write_tasks
 from recjudge_tui.domain.annotation import AnswerOption, AspectQuestion
 from recjudge_tui.errors import InputError, NotFoundError
 from recjudge_tui.importers.folders import import_paths
+from recjudge_tui.people.task_files import TaskFormat, TaskSet, answers_of, open_tasks, write_tasks
 from recjudge_tui.store.annotation.tasks import task_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import

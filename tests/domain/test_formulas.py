@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.domain.formulas import marked, unmarked
+from recjudge_tui.domain.text import marked, unmarked
 from tests.support.hostile import HOSTILE
 
 

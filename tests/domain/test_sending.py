@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.address import sending_options, with_options
 from recjudge_tui.domain.calls import Message, Request, Sampling, digest
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.sending import sending_options, with_options
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.providers.vendor import HttpJudge
 from recjudge_tui.judges.registry import make_judge

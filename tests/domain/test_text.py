@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recjudge_tui.domain.calls import estimate_tokens
 from recjudge_tui.domain.text import money, one_line, paintable, quantity, safe_text
-from recjudge_tui.domain.tokens import estimate_tokens
 from tests.support.hostile import HOSTILE
 
 FORBIDDEN = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF,

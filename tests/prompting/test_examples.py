@@ -8,8 +8,8 @@ import pytest
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
-from recjudge_tui.prompting.examples import NewVersion, example_of_verdict, with_case_example
-from recjudge_tui.prompting.preview import question_now, request_now
+from recjudge_tui.prompting.drafts import NewVersion, example_of_verdict, with_case_example
+from recjudge_tui.prompting.trial import question_now, request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database

@@ -9,7 +9,7 @@ from PIL import Image
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.errors import JudgeError, UsageError
-from recjudge_tui.prompting.probe import SIZE, WORDS, image_of_word, probe
+from recjudge_tui.prompting.trial import SIZE, WORDS, image_of_word, probe
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import save_capabilities
@@ -42,7 +42,7 @@ def reads(word: str) -> Script:
 class TestSight:
     @pytest.fixture(autouse=True)
     def _planted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("recjudge_tui.prompting.probe.WORDS", ("WALNUT",))
+        monkeypatch.setattr("recjudge_tui.prompting.trial.WORDS", ("WALNUT",))
 
     def test_a_judge_that_reads_the_word_accepts_images(self) -> None:
         with serving(reads("It says walnut.")) as stub:

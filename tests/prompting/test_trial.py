@@ -10,8 +10,7 @@ from recjudge_tui.domain.calls import Trial
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, NotFoundError, RunError, UsageError
 from recjudge_tui.prompting import trial as trial_module
-from recjudge_tui.prompting.preview import request_now
-from recjudge_tui.prompting.trial import try_prompt
+from recjudge_tui.prompting.trial import request_now, try_prompt
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import get_prompt

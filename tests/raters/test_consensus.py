@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.raters.combine import combine
+from recjudge_tui.people.raters import combine
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 
 

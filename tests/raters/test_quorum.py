@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.domain.scales import worded
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.raters.combine import combine
+from recjudge_tui.people.raters import combine
 from recjudge_tui.stats.combining.consensus import Rule, median
 from recjudge_tui.store.imports.imports import begin_import
 from recjudge_tui.store.verdicts.scales import add_scale

@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from recjudge_tui.domain.formulas import unmarked
-from recjudge_tui.domain.text import safe_text
+from recjudge_tui.domain.text import safe_text, unmarked
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import exports

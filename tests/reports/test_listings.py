@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate, User
 from recjudge_tui.errors import NotFoundError
+from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_page
 from recjudge_tui.reports.common.table import Note, Table, render

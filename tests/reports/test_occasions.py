@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.people.raters import make_metric_raters
 from recjudge_tui.project import Project
-from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.biases import biases_table
 from recjudge_tui.reports.cases import read_case
 from recjudge_tui.reports.common.table import Table

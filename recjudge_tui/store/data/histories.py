@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from recjudge_tui.domain.datasets import Scale, dataset_of
+from recjudge_tui.domain.domains import Scale, dataset_of
 from recjudge_tui.domain.material import ShownEvent
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.store.data.held_out_copies import HeldFor, is_held_for, occasion_copies

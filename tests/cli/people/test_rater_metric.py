@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.cli.people import metric
 from recjudge_tui.errors import UsageError
-from recjudge_tui.raters.metrics import NAMES
+from recjudge_tui.people.raters import NAMES
 from recjudge_tui.stats.text import TOKENS
 from tests.builder import Built, project
 

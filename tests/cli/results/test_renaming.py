@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
-from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.topics import Topic

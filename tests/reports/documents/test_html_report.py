@@ -13,9 +13,9 @@ import pytest
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports import html_report
+from recjudge_tui.reports.common.table import TableText
 from recjudge_tui.reports.html_report import NO_PICTURES, SECTIONS, ReportOptions, inline_svg
 from recjudge_tui.reports.html_report import project_report as _report
-from recjudge_tui.reports.common.table import TableText
 from recjudge_tui.store.database import Database
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import (

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recjudge_tui.cli.words import command
 
 from recjudge_tui.cli.running import run as run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.cli.words import command
-from recjudge_tui.reports.common.table import FORMATS, Note, Row, Table, render
 from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.common.table import FORMATS, Note, Row, Table, render
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.passport import page
 from recjudge_tui.runs.engine.engine import work

@@ -9,8 +9,7 @@ import click
 import pytest
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
-from recjudge_tui.cli.app import recjudge
-from recjudge_tui.cli.app import COMMANDS
+from recjudge_tui.cli.app import COMMANDS, recjudge
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.home.home import Home, with_next_part

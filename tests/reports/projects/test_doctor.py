@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import StoreError, UsageError
+from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.reports.projects.doctor import (
     Check,
     Surroundings,
@@ -13,7 +14,6 @@ from recjudge_tui.reports.projects.doctor import (
     local_checks,
     server_checks,
 )
-from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.store.inspection import FileReport, RunningRun
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id

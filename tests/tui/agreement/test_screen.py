@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
 
-from recjudge_tui.raters.combine import combine
+from recjudge_tui.people.raters import combine
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.marks import METHOD_NAMES
 from recjudge_tui.stats.agreement import FUNCTIONS

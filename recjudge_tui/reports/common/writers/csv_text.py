@@ -7,8 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TextIO
 
-from recjudge_tui.domain.formulas import marked
-from recjudge_tui.domain.text import safe_text
+from recjudge_tui.domain.text import marked, safe_text
 from recjudge_tui.reports.common.table import Screen, Table, TableText
 
 
