@@ -254,7 +254,7 @@ def annotate() -> None:
     "--sample",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Only N cases, of users drawn with --seed as in a run.",
+    help="Only N cases: one per user first, and first those that a judge has judged.",
 )
 @click.option("--per-case", type=click.IntRange(min=1), metavar="K", help="Annotators per case. Default: 2.")
 @click.option(

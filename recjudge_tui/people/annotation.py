@@ -23,6 +23,7 @@ from recjudge_tui.domain.material import Material, SlateView, UserView
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.prompt import AspectSpec, Prompt
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import SEED
 from recjudge_tui.domain.text import one_line
@@ -60,14 +61,14 @@ from recjudge_tui.store.annotation.tasks import (
     submit_verdict,
     task_annotators,
 )
-from recjudge_tui.store.cases.cases import CaseKey, case_row, ensure_cases
+from recjudge_tui.store.cases.cases import CaseKey, case_row, ensure_cases, judged_cases
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.data.explanations import explanation_view
 from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.data.item_views import ItemViews, slate_top
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_by_id
-from recjudge_tui.store.raters.raters import ensure_rater, rater_row
+from recjudge_tui.store.raters.raters import ensure_rater, list_raters, rater_row
 from recjudge_tui.store.runs.runs import run_row
 
 # ---- case --------------------------------------------------------------------------------------------------------
@@ -267,7 +268,7 @@ class AssignmentRequest:
     `per_case`: annotators per case. `overlap`: the share (0 to 1) of cases that all `annotators` judge; one annotator
     judges each of the others. Without either, two annotators judge each case, or one if there is only one.
     `prompt` provides the guidelines; if empty, the prompt of the protocol's newest run does, else the default prompt.
-    `sample` and `seed` select the same cases as a run with these values.
+    `sample` takes one case per user first, and first of those that a judge has judged; `seed` draws the users as in a run.
     """
 
     protocol: str
@@ -426,8 +427,18 @@ def _settings(chosen: Protocol, request: AssignmentRequest) -> RunSettings:
 def _cases(
     db: Database, project_id: int, chosen: Protocol, settings: RunSettings, left_out: Counter[str]
 ) -> list[CaseKey]:
-    """The cases that a run with these settings would judge. Counts the other cases in `left_out`."""
+    """The cases that a run with these settings would judge. Counts the other cases in `left_out`.
+
+    A sample begins with what a judge has judged, since only there people and judge can be compared, and takes one case
+    of each user before a second of any.
+    """
     selection = select_cases(db, project_id, chosen.facts.unit, settings)
+    if settings.sample is not None:
+        judged: set[CaseKey] = set()
+        for rater in list_raters(db, project_id):
+            if rater["kind"] in REVIEWED:
+                judged |= judged_cases(db, rater["id"], chosen.name)
+        selection = selection._replace(by_user=_in_turns(selection.by_user, judged, settings.seed))
     cases: list[CaseKey] = []
     for _, keys in cases_of_users(
         db, project_id, selection, settings, chosen.facts, ItemViews(db, project_id)
@@ -437,6 +448,22 @@ def _cases(
             break
     left_out.update(selection.left_out)
     return cases[: settings.sample]
+
+
+def _in_turns(
+    by_user: Iterable[tuple[str, list[CaseKey]]], judged: Collection[CaseKey], seed: int
+) -> list[tuple[str, list[CaseKey]]]:
+    """A case of each user, then a second of each; judged cases before all others. A user's pairs are in random order."""
+    keys_of: dict[str, list[CaseKey]] = {}
+    for user, keys in by_user:
+        keys_of.setdefault(user, []).extend(keys)
+    turns: list[tuple[bool, int, str, CaseKey]] = []
+    for user, keys in keys_of.items():
+        random.Random(f"{seed} cases of {user}").shuffle(keys)
+        keys.sort(key=lambda key: key not in judged)
+        turns += [(key not in judged, turn, user, key) for turn, key in enumerate(keys)]
+    turns.sort(key=lambda entry: entry[:2])
+    return [(user, [key]) for _, _, user, key in turns]
 
 
 def _assigned(

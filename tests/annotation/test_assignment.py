@@ -13,6 +13,7 @@ from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.annotation import assign
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.start import work
 from recjudge_tui.store.annotation.tasks import task_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -100,6 +101,21 @@ def test_another_seed_is_another_plan(db: Database) -> None:
     other = [user for user, _ in plan_of(db, "ana")["ana"]]
     assigned(db, annotators="ben", seed=2, per_case=2)
     assert [user for user, _ in plan_of(db, "ben")["ben"]] != other
+
+
+def test_a_sample_is_of_judged_cases_and_one_per_user_first(db: Database) -> None:
+    project = films(db, 9, ("als", "bpr", "pop"))
+    plan_run(db, RunRequest(project, RULES, settings_for("pairwise", sample=12, seed=3)))
+    work(db, db.value("SELECT max(id) FROM runs"))
+    seen = {row[0] for row in db.rows("SELECT case_id FROM verdicts")}
+    users = db.value("SELECT count(DISTINCT user_id) FROM cases WHERE id IN (SELECT case_id FROM verdicts)")
+    assert 1 < users < 9
+    for sample in (users, 15):
+        assigned(db, annotators=f"p{sample}", sample=sample, seed=sample)
+        cases = [task_of(db, task).case_id for task in tasks(db, f"p{sample}")]
+        of = [db.value("SELECT user_id FROM cases WHERE id = ?", (case,)) for case in cases]
+        assert len(set(cases) & seen) == min(sample, len(seen))
+        assert len(set(of)) == (users if sample == users else users + sample - len(seen))
 
 
 @pytest.mark.parametrize(("overlap", "shared"), [(0.0, 0), (0.5, 5), (1.0, 10)])
