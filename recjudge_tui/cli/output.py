@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import click
 
@@ -19,8 +19,6 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
-
     from recjudge_tui.domain.run import Progress
     from recjudge_tui.domain.steps import Action, Step
     from recjudge_tui.reports.common.page import Page
@@ -267,17 +265,6 @@ def clear_line() -> None:
                 click.echo(_CLEAR, nl=False, err=True)
 
 
-@contextmanager
-def _in_place_of_lines() -> Iterator[None]:
-    """No progress line is written while a bar is shown."""
-    clear_line()
-    _Line._open.append(None)
-    try:
-        yield
-    finally:
-        _Line._open.remove(None)
-
-
 def _times(elapsed: float, share: float | None = None) -> str:
     """`, 12 s elapsed, about 30 s remaining`; empty in the first second. The remaining time assumes that the rest proceeds
     at the pace so far."""
@@ -297,19 +284,15 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """A counter without a known end. Call the result with the count so far."""
-    with _Line(what) as line:
-        yield lambda count: line.show(f"{what}: {count:,} {unit}")
+def counting(what: str, unit: str) -> Iterator[Callable[..., None]]:
+    """A counter. Call the result with the count so far, and with the count at the end if that is known."""
 
+    def show(count: int, end: int | None = None) -> None:
+        whole = "" if end is None else f" of {end:,}"
+        line.show(f"{what}: {count:,}{whole} {unit}", count / end if end else None)
 
-@contextmanager
-def counting_up_to(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A counter with an end. Call the result with the count so far and the count at the end."""
     with _Line(what) as line:
-        yield lambda count, end: line.show(
-            f"{what}: {count:,} of {end:,} {unit}", count / end if end else None
-        )
+        yield show
 
 
 @contextmanager
@@ -319,53 +302,32 @@ def reading(what: str) -> Iterator[Callable[[int, float], None]]:
     A share that falls back starts a new bar.
     """
     if sys.stderr.isatty():
-        with _in_place_of_lines(), _reading_bar(what) as show:
-            yield show
+        # pulses until the first rows come, because all lists are read before the first is stored
+        with _bar(f"reading {what}", None, "{task.fields[rows]:,} rows", rows=0) as show:
+            yield lambda rows, share: show(total=1.0, completed=share, rows=rows)
         return
     with _Line(f"reading {what}") as line:
         yield lambda rows, share: line.show(f"reading {what}: {rows:,} rows, {share:.0%}", share)
 
 
 @contextmanager
-def _reading_bar(what: str) -> Iterator[Callable[[int, float], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn(f"reading {what}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rows]:,} rows"),
-        *_time_columns(),
-    )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        # pulses until the first rows come, because all lists are read before the first is stored
-        task = bar.add_task("", total=None, rows=0)
-        yield lambda rows, share: bar.update(task, total=1.0, completed=share, rows=rows)
-
-
-@contextmanager
 def following_run(begin: Progress) -> Iterator[Callable[[Progress], None]]:
     """The progress of a run: a bar on a terminal, a line a minute elsewhere."""
-    if sys.stderr.isatty():
-        with _in_place_of_lines(), _bar(begin.calls) as show:
-            yield show
-        return
     # calls made by an earlier process do not count towards the rate
     before = begin.done + begin.failed
+    if sys.stderr.isatty():
+        tail = "calls · {task.fields[failed]} failed · {task.fields[cached]} from cache{task.fields[waiting]}"
+        with _bar("", begin.calls, tail, failed=0, cached=0, waiting="") as show:
+            yield lambda now: show(
+                completed=now.done + now.failed, failed=now.failed, cached=now.cached, waiting=_waiting(now)
+            )
+        return
 
-    def say(progress: Progress) -> None:
-        share = (progress.done + progress.failed - before) / max(progress.calls - before, 1)
-        line.show(_calls(progress), share)
+    def words(now: Progress) -> str:
+        return f"{now.done + now.failed}/{now.calls} calls, {now.failed} failed{_waiting(now)}"
 
-    with _Line(_calls(begin)) as line:
-        yield say
-
-
-def _calls(progress: Progress) -> str:
-    finished = progress.done + progress.failed
-    return f"{finished}/{progress.calls} calls, {progress.failed} failed{_waiting(progress)}"
+    with _Line(words(begin)) as line:
+        yield lambda now: line.show(words(now), (now.done + now.failed - before) / max(now.calls - before, 1))
 
 
 def _waiting(progress: Progress) -> str:
@@ -376,41 +338,40 @@ def _waiting(progress: Progress) -> str:
     return f", waiting {left} more because the server asked for a pause"
 
 
-def _time_columns() -> tuple[ProgressColumn, ...]:
-    """`0:00:12 elapsed, 0:00:30 remaining`."""
-    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    return TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn(), TextColumn("remaining")
-
-
 @contextmanager
-def _bar(calls: int) -> Iterator[Callable[[Progress], None]]:
+def _bar(head: str, total: int | None, tail: str, **fields: Any) -> Iterator[Callable[..., None]]:
+    """A bar with its elapsed and remaining time, and no progress line beside it; without a total, a percentage.
+
+    When the terminal goes away, the work continues without it.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(
-            "calls · {task.fields[failed]} failed · {task.fields[cached]} from cache{task.fields[waiting]}"
-        ),
-        *_time_columns(),
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
     )
-    bar = Bar(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("", total=calls, failed=0, cached=0, waiting="")
 
-    def show(progress: Progress) -> None:
+    clear_line()
+    bar = Progress(
+        *([TextColumn(head)] if head else []),
+        BarColumn(),
+        TaskProgressColumn() if total is None else MofNCompleteColumn(),
+        *(TextColumn(tail), TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn()),
+        TextColumn("remaining"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("", total=total, **fields)
+
+    def show(**values: Any) -> None:
         with suppress(OSError):
-            bar.update(
-                task,
-                completed=progress.done + progress.failed,
-                failed=progress.failed,
-                cached=progress.cached,
-                waiting=_waiting(progress),
-            )
+            bar.update(task, **values)
 
-    # when the terminal goes away, the run continues without it
+    _Line._open.append(None)
     with suppress(OSError):
         bar.start()
     try:
@@ -418,3 +379,4 @@ def _bar(calls: int) -> Iterator[Callable[[Progress], None]]:
     finally:
         with suppress(OSError):
             bar.stop()
+        _Line._open.remove(None)

@@ -22,7 +22,7 @@ from recjudge_tui.cli.options import (
     table_options,
     with_options,
 )
-from recjudge_tui.cli.output import counting_up_to, format_of, names, narrate, open_db, put, working
+from recjudge_tui.cli.output import counting, format_of, names, narrate, open_db, put, working
 from recjudge_tui.reports.declare import K
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def report(
     """
     from recjudge_tui.reports.html_report import ReportOptions, project_report
 
-    with counting_up_to("report", "sections") as advance:
+    with counting("report", "sections") as advance:
         written = project_report(project, ReportOptions(sections, systems, raters), advance)
     for note in written.notes:
         narrate(note)
