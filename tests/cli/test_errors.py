@@ -57,13 +57,6 @@ def test_every_command_has_help_with_an_example_of_itself() -> None:
         assert all(o.help for o in found.params if isinstance(o, click.Option)), words
 
 
-def test_every_command_that_opens_a_database_takes_db() -> None:
-    without = {words for words, found in all_commands() if not isinstance(found, click.Group)
-               and not any(o.name == "db" for o in found.params)}  # fmt: skip
-    on_files_alone = {"prompt lint", "batch run", "config path", "config show", "config keys"}
-    assert without <= on_files_alone
-
-
 @pytest.mark.parametrize(
     "words", [["--help"], ["run", "--help"], ["runs", "resume", "--help"], ["--version"]]
 )
@@ -182,11 +175,6 @@ def test_hostile_words_reach_the_terminal_only_as_safe_text(tmp_path: Path) -> N
         code, out, err = ran(*words, "--db", tmp_path / "x.db")
         assert (code, out, "Traceback" in err) in ((1, "", False), (2, "", False))
         assert not set(map(ord, err)) & {0x1B, 0x07, 0x08, 0x7F, 0x9B, 0x9D, 0x202E, 0x2066}, repr(err)
-
-
-def test_bytes_that_are_no_text_are_an_error_in_plain_words(tmp_path: Path) -> None:
-    code, _, err = ran("project", "new", "\udcff", "--db", tmp_path / "x.db")
-    assert (code, "not valid Unicode" in err, "Traceback" in err) == (1, True, False), err
 
 
 def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> None:

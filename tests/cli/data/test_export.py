@@ -211,19 +211,6 @@ def test_cases_come_with_their_lists(films: Path, capsys: Capture) -> None:
     assert [json.loads(row["titles_b"]) for row in flat] == [row["titles_b"] for row in rows]
 
 
-def test_cases_come_with_their_texts(project_db: Path, capsys: Capture) -> None:
-    with connect(project_db) as db:
-        make_project(db, users=1)
-        load(
-            db,
-            "explanations",
-            [("user_id", "item_id", "system", "text"), ("u00", "i1", "s", "You like space.")],
-        )
-        plan(db, protocol="explanation")
-    [row] = json.loads(_out(project_db, capsys, "cases", "--format", "json")[0])
-    assert (row["explanation"], row["items_a"], row["titles_b"]) == ("You like space.", None, None)
-
-
 def test_parquet(films: Path, tmp_path: Path, capsys: Capture) -> None:
     import pyarrow.parquet as pq
 
@@ -279,48 +266,6 @@ def test_a_batch_goes_to_stdout_with_a_dash(films: Path, tmp_path: Path, capsys:
     assert (code, out) == (0, (tmp_path / "calls.jsonl").read_text())
     assert "calls exported in 1 files" in err
     assert [json.loads(line)["method"] for line in out.splitlines()] == ["POST"] * 6
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("imports", "list", "-p", "films"), ("metrics", "-p", "films"), ("compare", "-p", "films", "a", "b")],
-)
-def test_an_ending_without_a_format_is_an_error(
-    films: Path, tmp_path: Path, capsys: Capture, words: tuple[str, ...]
-) -> None:
-    with connect(films) as db:
-        load(
-            db,
-            "labels",
-            [("rater", "user_id", "system", "value"), *((r, "u00", "als", "Good Match") for r in "ab")],
-        )
-    path = tmp_path / "table.xlsx"
-    code, out, err = ran(capsys, *words, "--db", str(films), "-o", str(path))
-    assert (code, out, path.exists()) == (2, "", False)
-    assert "no format for “table.xlsx”" in err
-    assert "Use .csv .json .md .tex .html .txt .parquet, or --format." in err
-    code, _, err = ran(capsys, *words, "--db", str(films), "-o", str(path), "--format", "csv")
-    assert (code, path.exists()) == (0, True), err
-
-
-def test_qrels_of_an_occasion(project_db: Path, capsys: Capture) -> None:
-    with connect(project_db) as db:
-        header = ("user_id", "system", "item_id", "rank", "context", "served_at")
-        visits = (("home", "2024-05-01"), ("mail", "2024-05-02"), ("desk", ""))
-        load(db, "lists", [header, *(("u", "s", "a", 1, *visit) for visit in visits)])
-        events = [("u", "a", "heldout_click", "", ""), ("u", "b", "heldout_click", "mail", "2024-05-02")]
-        load(db, "events", [("user_id", "item_id", "type", "context", "served_at"), *events])
-    out, err = _out(project_db, capsys, "qrels", "--context", "mail")
-    assert [row["item_id"] for row in csv.DictReader(io.StringIO(out))] == ["b"]
-    assert "left out" not in err
-    run, _ = _out(project_db, capsys, "qrels", "--format", "trec", "--context", "home")
-    assert run == "u|home|2024-05-01T00:00:00+00:00 0 a 1\n"
-    out, err = _out(project_db, capsys, "qrels", "--from", "2024-05-02")
-    assert len(out.splitlines()) == 2
-    assert "1 held-out event without served_at left out" in err
-    out, err = _out(project_db, capsys, "qrels", "--format", "ranx", "--from", "2024-05-01")
-    assert list(json.loads(out)) == [f"u|{context}|{day}T00:00:00+00:00" for context, day in visits[:2]]
-    assert "1 list without served_at left out" in err
 
 
 def test_a_figure_goes_to_stdout_with_a_dash(project_db: Path, capsys: Capture) -> None:

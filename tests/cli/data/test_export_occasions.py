@@ -68,39 +68,3 @@ def test_a_filter_and_the_options_both_apply(visits: Path, capsys: Capture) -> N
     assert len(anna) == len(USERS) * 2
     run, _ = _rows(visits, capsys, "lists", "--systems", "a", "--context", "home")
     assert len(run) == len(USERS) * 3
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (("cases", "--context", "desk"), 1, "no context “desk” in this project"),
-        (("cases", "--from", "soon"), 2, "“soon” is not a time"),
-        (("cases", "--from", "2024-06-01", "--to", "2024-05-01"), 2, "is after --to"),
-        (("qrels", "--context", "desk"), 1, "no context “desk” in this project"),
-        (
-            ("verdicts", "--filter", "context:home", "--context", "cart"),
-            2,
-            "cannot be combined with “context:”",
-        ),
-        (
-            ("--figure", "confusion", "--filter", "context:home"),
-            2,
-            "--figure draws a picture and exports no rows",
-        ),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(
-    visits: Path, capsys: Capture, words: tuple[str, ...], code: int, says: str
-) -> None:
-    done, out, err = ran(capsys, "export", "-p", "films", "--db", str(visits), *words)
-    assert (done, out) == (code, "")
-    assert says in " ".join(err.split())
-
-
-def test_a_run_file_has_the_lists_of_the_context(visits: Path, capsys: Capture) -> None:
-    words = ("export", "-p", "films", "--db", str(visits), "lists", "--systems", "a", "--format", "trec")
-    done, out, err = ran(capsys, *words, "--context", "home")
-    assert done == 0, err
-    assert {line.split()[0].split("|")[1] for line in out.splitlines()} == {"home"}
-    assert len(out.splitlines()) == len(USERS) * 3
-    assert "queries are named user|context|served_at" in err

@@ -13,12 +13,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli import output as progress
 from recjudge_tui.cli.data import import_
-from recjudge_tui.errors import InputError
 from recjudge_tui.store.opening import connect
 from tests.support import samples
-from tests.support.waiting import HANG_S
 
 
 def run(folder: Path, *words: str) -> Result:
@@ -39,13 +36,6 @@ def test_a_folder_in_one_command(tmp_path: Path) -> None:
         f"{kind}: {folder / name}: 3 rows read, 3 stored, 0 skipped, 0 unchanged"
         for kind, name in (("items", "movies.dat"), ("users", "users.dat"), ("events", "ratings.dat"))
     ]
-
-
-def test_one_kind_says_no_kind(tmp_path: Path) -> None:
-    (tmp_path / "u.user").write_text(samples.U_USER)
-    result = run(tmp_path, str(tmp_path / "u.user"), "--as", "users")
-    assert result.stderr.startswith(f"{tmp_path / 'u.user'}: 2 rows read, 2 stored")
-    assert "layout movielens-100k" in result.stderr
 
 
 LISTS = "userID,itemID,prediction,note\n1,10,4.5,x\n1,11,4.75,y\n2,10,3.25,z\n"
@@ -114,40 +104,6 @@ def test_the_standard_input(tmp_path: Path, packed: bool) -> None:
             "plain, system als",
             3,
         )
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (
-            b"user,item\n1,2\n",
-            r"cannot tell what stdin contains .*recjudge import - -p p --as lists --system NAME",
-        ),
-        (b"item_id,title\n1,\n", r"nothing in stdin could be imported as items .*stdin:2: title is empty"),
-        (b"", r"stdin is empty"),
-    ],
-)
-def test_errors_call_the_standard_input_by_its_name(tmp_path: Path, content: bytes, says: str) -> None:
-    words = ["-", "-p", "p", "--db", str(tmp_path / "a.db")]
-    with pytest.raises(InputError, match=f"(?s){says}") as raised:
-        CliRunner().invoke(import_, words, input=content, catch_exceptions=False)
-    assert "/" not in str(raised.value).replace("docs/mapping.md", "")
-
-
-def test_progress_is_plain_lines_without_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with progress.reading("events") as tell:
-        tell(1000, 0.2)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(progress, "PLAIN_FIRST_S", 0.0)
-    monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.0)
-    monkeypatch.setattr(progress, "TICK_S", HANG_S)
-    with progress.reading("events") as tell:
-        tell(1000, 0.2)
-        tell(5000, 1.0)
-    said = [line.split("%")[0] for line in capsys.readouterr().err.splitlines()]
-    assert said == ["reading events: 1,000 rows, 20", "reading events: 5,000 rows, 100"]
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path) -> None:

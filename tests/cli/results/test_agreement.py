@@ -52,20 +52,6 @@ def test_by_label(db: str) -> None:
     assert (recall["value"], recall["n"]) == (percent["value"], percent["n"])
 
 
-def test_invalid_options(db: str) -> None:
-    for words in (
-        ("--aspect", "bogus"),
-        ("--truth", "user", "--missing-truth", "9"),
-        ("--ensembles",),
-        ("--confusion", "--by", "system"),
-        ("--confusion", "--by-label"),
-        ("--by-label", "--by", "system"),
-        ("--by-label", "--stat", "qwk"),
-    ):
-        with pytest.raises((UsageError, click.UsageError)):
-            run(agreement, db, *words)
-
-
 def test_as_published_a_missing_truth_is_3_and_a_failed_verdict_0(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [text_case(project, f"u{at // 2}", f"i{at}", "x") for at in range(6)]

@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 
@@ -20,7 +19,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.panel import project_panel
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.verdicts.generations import NEVER, load_lifetimes
-from tests.support.commands import commands, formats_of, ran
+from tests.support.commands import ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -64,13 +63,6 @@ COMMANDS = (
     "plan",
     "passport rules",
 )
-# what is about lists, raters, runs or single verdicts, and joins nothing
-OTHERS = {
-    "project show", "imports list", "cases filters list", "cases list", "cases show", "verdicts list", "verdicts log",
-    "prompt try", "run", "runs list", "runs show", "batch status", "rater list", "annotate export",
-    "annotate status", "metrics", "robustness injected", "trend", "outcome add", "reproduce", "export", "doctor",
-    "methods",
-}  # fmt: skip
 # cells that say when and at what cost, and ids
 _NOT_FIGURES = {"seconds", "case_id", "verdict_a", "verdict_b"}
 # these count runs, not cases
@@ -134,16 +126,6 @@ def figures(run: Run, db: Database) -> dict[str, list[dict[str, Any]]]:
 
 def _rounded(cell: object) -> object:
     return round(cell, 9) if isinstance(cell, float) else cell
-
-
-def test_every_report_is_known_to_these_tests() -> None:
-    words = {name for name, command in commands() if formats_of(command) and _has_project(command)}
-    met = {name for name in words if any(f"{command} ".startswith(f"{name} ") for command in COMMANDS)}
-    assert words - met == OTHERS
-
-
-def _has_project(command: click.Command) -> bool:
-    return any(option.name in ("project", "case_id", "run_id", "name") for option in command.params)
 
 
 def test_figures_stay_as_they_are_when_other_lists_are_imported(judged: Database, run: Run) -> None:
@@ -212,17 +194,6 @@ def test_lifetimes_of_lists_are_those_of_the_reports(judged: Database) -> None:
             assert by_case[cases[slate]] == (since, NEVER if until is None else until), slate
 
 
-def test_verdicts_on_replaced_lists_are_marked(judged: Database, run: Run) -> None:
-    import_lists(judged, 2)
-    notes = table_of(run, "leaderboard --protocol pointwise --rater rules")["notes"]
-    assert "rules: 32 of 36 cases are about lists that were imported again since" in notes
-    # the next person labels the new lists only: nobody else has judged them
-    import_labels(judged, 2, "anna")
-    table = table_of(run, "agreement --raters rules --truth anna --protocol pointwise")
-    assert [row["n"] for row in table["rows"]] == [4, 4]
-    assert "32 cases of later lists, which not all of them judged, left out" in table["notes"][1]
-
-
 def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, run: Run) -> None:
     judge_generation(judged, run, 2, rules="rules now", random="random now")
     command = (
@@ -240,13 +211,6 @@ def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, 
         assert changes["qwk"][side] == own["value"], side
     same = table_of(run, "gate --rater rules --against random --systems als,knn --protocol pairwise")
     assert {row["paired"] for row in same["rows"]} == {"by case: both judged the same lists"}
-
-
-def test_a_rater_of_one_import_cannot_be_compared_with_itself(judged: Database, run: Run) -> None:
-    code, _, err = run("gate -p films --rater rules --against rules")
-    assert code == 2
-    assert "it judged no earlier lists" in err
-    assert "Judge new lists with the same rater" in " ".join(err.split())
 
 
 def test_a_rater_compared_with_itself_includes_unchanged_lists(judged: Database, run: Run) -> None:

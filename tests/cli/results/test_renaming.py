@@ -16,9 +16,7 @@ from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
 from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.declared import FIGURES, figure
-from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.opening import connect
-from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
 from tests.support.renamed_project import JUDGES, PEOPLE, drawn, stored
 
@@ -83,12 +81,6 @@ OTHERS = {
     "robustness adversarial", "robustness injected",
     "run", "runs list", "runs show", "runs work-group", "verdicts list", "verdicts log",
 }  # fmt: skip
-# what a report on pairs says about their sides
-SIDES = {
-    "every pair": "each pair counts from both sides",
-    "a baseline": "B is sys-pop, which is in every pair",
-    "two systems": "A is sys-als, B is sys-pop",
-}
 
 
 def test_every_report_is_here() -> None:
@@ -130,10 +122,7 @@ def test_renamed_systems_and_shuffled_rows_get_the_same_figures(
 
 
 # what a figure needs besides the project's own choice; that of Q against a metric needs lists that were judged
-CHOSEN = {
-    "confusion": {"rater": "good", "truth": "anna"},
-    "ensembles": {"truth": "anna"},
-}
+CHOSEN = {"confusion": {"rater": "good", "truth": "anna"}, "ensembles": {"truth": "anna"}}
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "q-metric"])
@@ -160,24 +149,6 @@ def test_figures_have_the_same_rows_marks_and_words(
         _assert_same(name, ours, theirs)
     if "two systems" not in request.node.name:
         assert marks == other_marks
-
-
-@pytest.mark.parametrize("topic", [("pairwise", "overall"), ("pointwise", "overall")])
-def test_the_tables_of_the_app(
-    projects: tuple[Path, Path], request: pytest.FixtureRequest, topic: tuple[str, str]
-) -> None:
-    shown = []
-    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
-        with connect(path) as db:
-            tables = load_agreement(db, 1, AgreementChoice(Topic(*topic)))
-        assert tables.pairs is not None
-        assert tables.board is not None
-        turned = "two systems" in request.node.name and names == OTHERWISE
-        rows = _named([*tables.pairs.rows, *tables.board.rows], dict(zip(names, SYSTEMS, strict=True)))
-        shown.append(sorted((_one_way(row, "method q", turned) for row in rows), key=_key))
-    assert len(shown[0]) == len(shown[1]) > 0
-    for ours, theirs in zip(*shown, strict=True):
-        _assert_same("app", ours, theirs)
 
 
 @pytest.mark.parametrize("what", ["verdicts", "labels", "cases", "calls", "flags", "lists", "qrels"])
@@ -263,30 +234,6 @@ _NUMBERED = (
     "reply",
     "reasoning",
 )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "agreement --raters good,anna",
-        "agreement --confusion --raters good,anna",
-        "compare good poor",
-        "cost --truth anna --rule dawid-skene",
-        "gate --rater good --truth anna --at-least qwk=0.1",
-        "gate --rater good --against poor --truth anna",
-    ],
-)
-def test_a_report_says_from_which_side_pairs_are_seen(
-    projects: tuple[Path, Path],
-    words: str,
-    request: pytest.FixtureRequest,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words += " --protocol pairwise" if "compare" not in words else ""
-    code, out, err = ran(capsys, *words.split(), "-p", "films", "--db", str(projects[0]), "--format", "json")
-    assert code in (0, 3), err
-    said = {met for met, side in SIDES.items() if side in out}
-    assert said == {met for met in MET if f"[{met}-" in request.node.name or f"-{met}]" in request.node.name}
 
 
 def _rows(

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from recjudge_tui.domain.annotation import AnswerOption, AspectQuestion
-from recjudge_tui.errors import InputError, NotFoundError
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.people.task_files import TaskFormat, TaskSet, answers_of, open_tasks, write_tasks
 from recjudge_tui.store.annotation.tasks import task_of
@@ -141,35 +141,6 @@ def test_answers_come_back(tmp_path: Path, protocol: str, fmt: TaskFormat) -> No
         assert _open(db, "ana", protocol) == found
 
 
-def test_other_answers_to_answered_tasks_are_counted_and_not_stored(tmp_path: Path) -> None:
-    path, changed, empty = (tmp_path / name for name in ("ana.json", "changed.json", "empty.json"))
-    with connect(tmp_path / "a.db") as db:
-        films(db, 2)
-        assigned(db, "pairwise", "ana")
-        found = _open(db)
-        for file in (path, changed, empty):
-            write_tasks(found, "label-studio", file)
-        options = answers_of(found.questions[0])
-        _label_studio(path, dict.fromkeys(_answers(found), options[0]))
-        _label_studio(changed, dict.fromkeys(_answers(found), options[2]))
-        [first] = import_paths(db, PROJECT, [path], None)
-        stored = verdicts(db, "ana")
-        [second] = import_paths(db, PROJECT, [changed], None)
-        count = len(found.tasks)
-        assert (second.stored, second.skipped) == (0, count)
-        assert second.warning_kinds == {"another answer to a task that is answered": count}
-        assert second.files[0].remarks[0].endswith(f"undo import {first.files[0].import_id} first (recjudge imports undo"
-                                                   f" {first.files[0].import_id})")  # fmt: skip
-        assert verdicts(db, "ana") == stored
-        empty.write_text(
-            json.dumps(
-                [{**task, "annotations": []} for task in json.loads(empty.read_text(encoding="utf-8"))]
-            )
-        )
-        with pytest.raises(InputError, match=r"empty.json has no answers"):
-            import_paths(db, PROJECT, [empty], None)
-
-
 @pytest.mark.parametrize("fmt", get_args(TaskFormat))
 def test_scores_come_back(tmp_path: Path, fmt: TaskFormat) -> None:
     path = tmp_path / f"ana.{ENDINGS[fmt]}"
@@ -212,52 +183,3 @@ def test_lists_come_in_the_order_of_the_assignment(tmp_path: Path) -> None:
                 (task.case_id,),
             )
             assert shown.texts["list_1"].startswith(f"1. Film number {top[1:]} (")
-
-
-def test_answers_in_a_persons_words(tmp_path: Path) -> None:
-    with connect(tmp_path / "a.db") as db:
-        films(db, 6)
-        assigned(db, "pairwise", "ana")
-        found = _open(db)
-        words = ("LIST 1", "2", "t", "", "a bit of both", "0")
-        lines = [f"{t.token},pairwise,overall,{word}" for t, word in zip(found.tasks, words, strict=True)]
-        lines += ["t1-00000000,pairwise,overall,Tie", f"{found.tasks[0].token},arena,overall,Tie"]
-        path = tmp_path / "a.csv"
-        path.write_text("task_id,protocol,aspect,value\n" + "\n".join(lines), encoding="utf-8")
-        [summary] = import_paths(db, PROJECT, [path], "labels")
-        assert summary.stored == 4
-        assert summary.warning_kinds == {"no value": 1, "unknown value": 1, "unknown task": 2}
-        sides = {task_of(db, task).case_id: task_of(db, task).first for task in tasks(db, "ana")}
-        by_place = [task_of(db, task).case_id for task in tasks(db, "ana")]
-        found_values = {case: value for case, _, value, *_ in verdicts(db, "ana")}
-        sign = {case: -1 if first == "b" else 1 for case, first in sides.items()}
-        assert [found_values.get(case) for case in by_place] == [
-            1.0 * sign[by_place[0]], -1.0 * sign[by_place[1]], 0.0, None, None, 0.0,
-        ]  # fmt: skip
-
-
-def test_the_task_says_whose_answer_it_is(tmp_path: Path) -> None:
-    with connect(tmp_path / "a.db") as db:
-        films(db, 1)
-        assigned(db, "pairwise", "ana")
-        path = tmp_path / "a.csv"
-        path.write_text(
-            f"task_id,protocol,rater,value\n{_open(db).tasks[0].token},pairwise,ana@example.org,Tie\n",
-            encoding="utf-8",
-        )
-        [summary] = import_paths(db, PROJECT, [path], None)
-        assert summary.warning_kinds == {"answered by another name": 1}
-        assert len(verdicts(db, "ana")) == 1
-
-
-def test_another_tools_task_id_is_ignored(tmp_path: Path) -> None:
-    with connect(tmp_path / "a.db") as db:
-        path = tmp_path / "a.csv"
-        path.write_text(
-            "task_id,rater,user_id,system,value\n17,ana,u00,als,Good\n,ben,u00,als,Poor\n", encoding="utf-8"
-        )
-        [summary] = import_paths(db, PROJECT, [path], None)
-        assert (summary.kind, summary.stored, summary.skipped) == ("labels", 2, 0)
-        assert len(verdicts(db, "ana")) == 1
-        path.write_text("item_id,title,task_id\ni1,,17\ni2,Two,18\n", encoding="utf-8")
-        assert import_paths(db, PROJECT, [path], "items")[0].skipped == 1

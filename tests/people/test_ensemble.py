@@ -12,7 +12,7 @@ import pytest
 
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import combine
-from tests.support.verdicts import Project, give, list_case, new_project, pair_case, text_case
+from tests.support.verdicts import Project, give, list_case, new_project, text_case
 
 Values = tuple[float | None, ...]
 
@@ -74,19 +74,6 @@ def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project_db: 
     assert "made without all raters: 1" in summary.lines()
 
 
-def test_a_split_vote_goes_to_nobody(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = texts(project, 3)
-    for rater, values in (("one", (3.0, 1.0, 2.0)), ("two", (3.0, 2.0, None)), ("six", (5.0, 3.0, 2.0))):
-        score(project, rater, cases, values)
-    summary = combine(project.db, project.id, "vote", "majority", ["one", "two", "six"], quorum=2)
-    assert {case: found[:2] for case, found in verdicts(project, "vote").items()} == {
-        cases[0]: (3.0, "3"),
-        cases[2]: (2.0, "2"),
-    }
-    assert summary.left_out == {"a split vote": 1}
-
-
 def test_aspects_and_scales_stay_apart(project_db: Path) -> None:
     project = new_project(project_db)
     cases = texts(project, 1)
@@ -100,15 +87,6 @@ def test_aspects_and_scales_stay_apart(project_db: Path) -> None:
         with pytest.raises(RunError, match="no verdicts in common"):
             combine(project.db, project.id, "all", "mean", raters)
     assert project.db.value("SELECT count(*) FROM raters WHERE name = 'all'") == 0
-
-
-def test_means_of_pairs_and_of_arena_with_pairwise(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = pair_case(project, "u")
-    give(project, "anna", {case: 1.0}, protocol_name="pairwise")
-    give(project, "llm", {case: 0.0}, protocol_name="arena", kind="judge")
-    combine(project.db, project.id, "both", "mean", ["anna", "llm"])
-    assert verdicts(project, "both")[case][:3] == (0.5, "0.5", "pairwise")
 
 
 def test_the_same_recipe_is_brought_up_to_date(project_db: Path) -> None:
@@ -181,37 +159,6 @@ def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project_db: Pat
     )[0]
     assert 1 / 3 < low < high <= 1
     assert project.db.value("SELECT count(confidence) FROM verdicts WHERE rule LIKE 'majority%'") == 0
-
-
-def test_dawid_skene_treats_aspects_separately_and_respects_the_quorum(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = texts(project, 6)
-    for rater in ("one", "two", "six"):
-        score(project, rater, cases, (1.0, 1.0, 5.0, 5.0, 1.0, 5.0))
-        score(project, rater, cases[:2], (3.0, 4.0), aspect="satisfaction")
-    score(project, "odd", cases[:3], (None, 1.0, 5.0))
-    summary = combine(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six", "odd"], quorum=4)
-    assert {case: found[0] for case, found in verdicts(project, "jury").items()} == {
-        cases[1]: 1.0,
-        cases[2]: 5.0,
-    }
-    assert summary.left_out == {"a rater's verdict failed": 1, "not judged by all raters": 5}
-    combine(project.db, project.id, "loose", "dawid-skene", ["one", "two", "six", "odd"], quorum=3)
-    found = project.db.rows(
-        """SELECT aspect, count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id
-           WHERE r.name = 'loose' GROUP BY aspect ORDER BY aspect"""
-    )
-    assert [tuple(row) for row in found] == [("accuracy", 6), ("satisfaction", 2)]
-
-
-def test_dawid_and_skene_refuse_scores(project_db: Path) -> None:
-    project = new_project(project_db)
-    for rater in ("one", "two", "six"):
-        values = {list_case(project, f"u{at}"): at / 40 for at in range(40)}
-        give(project, rater, values, protocol_name="absolute", kind="judge")
-    with pytest.raises(RunError, match="no verdicts in common") as caught:
-        combine(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six"])
-    assert "scores of 0 to 1 are not labels" in caught.value.cause
 
 
 @pytest.mark.parametrize("labels", [(1.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0)], ids=["two", "five"])

@@ -8,13 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recjudge_tui.domain.scales import worded
-from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.errors import RunError
 from recjudge_tui.people.raters import combine
-from recjudge_tui.stats.combining.consensus import Rule, median
-from recjudge_tui.store.imports.imports import begin_import
-from recjudge_tui.store.verdicts.scales import add_scale
-from tests.support.commands import ran
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case, text_case
 
 N = None
@@ -58,15 +53,6 @@ def test_the_median_is_that_of_pandas(project: Project, quorum: int) -> None:
     assert summary.incomplete == int((frame.count(axis=1)[expected.index] < 3).sum())
 
 
-def test_medians_of_scores_may_lie_between() -> None:
-    table = [[1.0, np.nan, np.nan, 2.0], [2.0, 3.0, np.nan, 7.0], [np.nan, np.nan, np.nan, 3.0]]
-    np.testing.assert_array_equal(median(table, 1), [1.5, 3.0, np.nan, 3.0])
-    np.testing.assert_array_equal(median(table, 1, between=False), [1.0, 3.0, np.nan, 3.0])
-    signed = [[1.0, -1.0, 1.0], [0.0, 0.0, -1.0]]
-    np.testing.assert_array_equal(median(signed, between=False, of_pairs=True), [0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(median(table, 2), [1.5, np.nan, np.nan, 3.0])
-
-
 def test_failures_are_no_votes(project: Project) -> None:
     one, two, three = (list_case(project, f"u{at}") for at in range(3))
     give(project, "anna", {one: 2.0, two: N, three: N})
@@ -97,57 +83,3 @@ def test_a_median_of_two_loses_no_case(project: Project) -> None:
     give(project, "ben", dict(zip(cases, (0.0, 1.0, 0.0), strict=True)))
     combine(project.db, project.id, "middle", "median", ["anna", "ben"])
     assert list(_verdicts(project, "middle").values()) == [1.0, 1.0, 0.0]
-
-
-@pytest.mark.parametrize("quorum", [0, -1, 4])
-def test_a_quorum_that_cannot_be_met(project: Project, quorum: int) -> None:
-    _texts(project)
-    with pytest.raises(UsageError, match=f"a quorum of {quorum} is impossible with 3 raters"):
-        combine(project.db, project.id, "m", "median", list(SCORES), quorum)
-
-
-def test_another_quorum_is_another_consensus(project: Project) -> None:
-    _texts(project)
-    combine(project.db, project.id, "m", "median", list(SCORES), 2)
-    assert combine(project.db, project.id, "m", "median", list(SCORES), 2).updated
-    with pytest.raises(UsageError) as caught:
-        combine(project.db, project.id, "m", "median", list(SCORES))
-    assert "quorum 2" in caught.value.cause
-
-
-def test_categories_have_a_majority_and_no_middle(project: Project) -> None:
-    cases = _texts(project)
-    import_id = begin_import(project.db, project.id, "labels", "plain", "a.csv", "0")
-    scale = worded(tuple("abcdef"), ordered=False)
-    add_scale(project.db, project.id, import_id, "explanation", "accuracy", scale)
-    rules: tuple[Rule, ...] = ("median", "strict", "mean")
-    for rule in rules:
-        with pytest.raises(RunError) as caught:
-            combine(project.db, project.id, "x", rule, list(SCORES), quorum=1)
-        assert "categories without an order: use majority" in caught.value.cause
-    combine(project.db, project.id, "x", "majority", list(SCORES), 2)
-    assert _verdicts(project, "x") == {cases[4]: 2.0, cases[5]: 4.0}
-
-
-def test_the_command_takes_all_annotators(
-    project: Project, project_db: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _texts(project)
-    name = project.db.value("SELECT name FROM projects")
-    words = (
-        "rater",
-        "combine",
-        "crowd",
-        "--rule",
-        "median",
-        "--quorum",
-        "2",
-        "-p",
-        name,
-        "--db",
-        str(project_db),
-    )
-    code, _, err = ran(capsys, *words)
-    assert code == 0
-    assert "consensus “crowd” created: 5 verdicts by rule median from anna, ben, cleo" in err
-    assert "left out: 1 × fewer votes than the quorum of 2" in err

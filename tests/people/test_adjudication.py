@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, CaseAnswers
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.people.annotation import (
     adjudicate_by_rule,
     ballot_authors,
@@ -59,26 +59,6 @@ def test_by_a_rule(db: Database, cases: list[int]) -> None:
     assert adjudicate_by_rule(db, project(db), "pairwise", "conservative", "people").made == 4
 
 
-def test_by_a_rule_where_not_all_have_judged_all(db: Database) -> None:
-    films(db, 6)
-    assigned(db, "pointwise", "ana,ben,cy", per_case=2)
-    judges(db, "ana", "pointwise")
-    for who in ("ben", "cy"):
-        judges(db, who, "pointwise", choose=lambda options: options[2])
-    made = adjudicate_by_rule(db, project(db), "pointwise", "strict", "people")
-    assert made.made == 12
-    assert {row[2] for row in verdicts(db, "people")} == {0.0, 2.0}
-
-
-def test_by_a_rule_other_protocols_are_left_alone(db: Database, cases: list[int]) -> None:
-    assigned(db, "pointwise")
-    for who in ("ana", "ben"):
-        judges(db, who, "pointwise")
-    assert adjudicate_by_rule(db, project(db), "pairwise", "conservative", "people").made == 3
-    with pytest.raises(UsageError, match="at least two"):
-        adjudicate_by_rule(db, project(db), "absolute", "strict", "others")
-
-
 def test_a_third_person_settles_the_disagreements(db: Database, cases: list[int]) -> None:
     rater = start_adjudication(db, project(db), "pairwise", "cy")
     assert [(row[0], row[3], row[4]) for row in verdicts(db, "cy")] == [(cases[0], "A", "agreed")]
@@ -111,29 +91,6 @@ def test_ballots_have_no_names_and_speak_of_the_lists_as_shown(db: Database, cas
     ana = "List 1" if dispute.task.first == "a" else "List 2"
     assert said["ana"].words == (ana,)
     assert said["ben"].words != (ana,)
-
-
-def test_an_agreement_that_comes_late(db: Database, cases: list[int]) -> None:
-    rater = start_adjudication(db, project(db), "pairwise", "cy")
-    voted(db, "ben", {cases[1]: "A"})
-    voted(db, "ben", {cases[0]: "Tie"})
-    with pytest.raises(NotFoundError, match="no longer disagree"):
-        dispute_of(db, project(db), rater, "pairwise", cases[1])
-    start_adjudication(db, project(db), "pairwise", "cy")
-    assert [(row[0], row[3], row[4]) for row in verdicts(db, "cy")] == [(cases[1], "A", "agreed")]
-
-
-def test_a_decision_remains_after_another_one_is_undone(db: Database, cases: list[int]) -> None:
-    rater = start_adjudication(db, project(db), "pairwise", "cy")
-    settle(
-        db,
-        dispute_of(db, project(db), rater, "pairwise", cases[1]),
-        CaseAnswers((AspectAnswer("overall", -1.0, "B"),)),
-        1,
-    )
-    voted(db, "ben", {cases[1]: "A"})
-    start_adjudication(db, project(db), "pairwise", "cy")
-    assert verdicts(db, "cy")[1][3:5] == ("B", "third person")
 
 
 def test_only_the_aspects_in_dispute_are_asked(db: Database) -> None:

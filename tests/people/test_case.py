@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.domain.prompt import LabelSpec
-from recjudge_tui.people.annotation import ShownCase, guidelines, of_lists, shown_case
+from recjudge_tui.people.annotation import ShownCase, guidelines, shown_case
 from recjudge_tui.prompting.drafts import with_case_example
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.store.annotation.tasks import Task, task_of
@@ -45,26 +44,6 @@ def test_labels_are_turned_back_to_the_systems(db: Database) -> None:
     assert seen == {"a", "b"}
 
 
-def test_the_question_names_the_lists_as_the_annotator_sees_them(db: Database) -> None:
-    films(db)
-    assigned(db, annotators="ana")
-    for _, shown in cases(db):
-        assert shown.questions[0].question == "Which list serves the person better?"
-
-
-@pytest.mark.parametrize(
-    ("question", "shown"),
-    [
-        ("Is Set 1 or Set 2 better?", "Is List 1 or List 2 better?"),
-        ("Would you watch either set?", "Would you watch either list?"),
-        ("Which would you set aside?", "Which would you set aside?"),
-    ],
-)
-def test_only_what_means_a_list_is_called_one(question: str, shown: str) -> None:
-    assert of_lists(question, ("Set 1", "Set 2")) == shown
-    assert of_lists(question, ("A", "B")) == question
-
-
 @pytest.mark.parametrize("protocol", PROMPTS)
 def test_the_material_is_that_of_the_judge(db: Database, protocol: str) -> None:
     films(db)
@@ -92,14 +71,6 @@ def test_without_a_run_the_case_is_as_it_is_now(db: Database) -> None:
             assert event.item.title in request.messages[1].content
 
 
-def test_a_person_sees_no_more_of_a_user_than_a_judge(db: Database) -> None:
-    films(db)
-    assigned(db, "explanation", "ana")
-    for _, shown in cases(db, "explanation"):
-        user = shown.material.user
-        assert (user.searches, user.clicks, user.preferences, user.browsed) == ((), (), (), ())
-
-
 @pytest.mark.parametrize("protocol", PROMPTS)
 @pytest.mark.parametrize("domain", ["media", "shopping"])
 def test_the_guidelines_are_the_prompts_without_the_form_of_the_reply(
@@ -118,35 +89,6 @@ def test_the_guidelines_are_the_prompts_without_the_form_of_the_reply(
     for label in prompt.labels:
         assert label.meaning in text
     assert ("List 1 and List 2" in text) == (protocol in ("pairwise", "arena"))
-
-
-def test_a_heading_after_the_form_stays(db: Database) -> None:
-    load_shipped(db)
-    prompt = get_prompt(db, "pointwise-media")[2]
-    changed = prompt.model_copy(
-        update={"system": "Be fair.\n\n# Output form\nJSON\n## More\nJSON\n# Reminder\nBe kind."}
-    )
-    text = guidelines(changed, 10)
-    assert "JSON" not in text
-    assert "# Reminder\nBe kind." in text
-
-
-def test_finer_classes_of_pairs_get_digits(db: Database) -> None:
-    films(db)
-    assigned(db, annotators="ana")
-    task = task_of(db, tasks(db, "ana")[0])
-    prompt = get_prompt(db, "pairwise-media")[2]
-    words = {2.0: "A much", 1.0: "A", 0.0: "Tie", -1.0: "B", -2.0: "B much"}
-    labels = tuple(LabelSpec(name=name, reply=f"says {name}", value=value) for value, name in words.items())
-    db.execute(
-        "UPDATE prompts SET content = ? WHERE id = ?",
-        (prompt.model_copy(update={"labels": labels}).model_dump_json(), task.prompt_id),
-    )
-    for first, sign in (("a", 1), ("b", -1)):
-        options = shown_case(db, task._replace(first=first)).questions[0].options
-        assert [option.keys for option in options] == [("1",), ("2",), ("3",), ("4",), ("5",)]
-        assert [option.value for option in options] == [sign * v for v in (2, 1, 0, -1, -2)]
-        assert options[0].label == ("A much" if first == "a" else "B much")
 
 
 @pytest.mark.parametrize("renamed", [False, True])
