@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections import Counter
@@ -28,7 +27,7 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import SEED
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.people.raters import RaterSummary, combine
+from recjudge_tui.people.raters import RaterSummary, combine, is_known
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import system_text, user_text
@@ -68,7 +67,7 @@ from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.data.item_views import ItemViews, slate_top
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_by_id
-from recjudge_tui.store.raters.raters import ensure_rater, list_raters, rater_row
+from recjudge_tui.store.raters.raters import ensure_rater, list_raters
 from recjudge_tui.store.runs.runs import run_row
 
 # ---- case --------------------------------------------------------------------------------------------------------
@@ -601,8 +600,8 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
         raise UsageError("the third person needs a name", next_step="Add --name NAME.")
     recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
     with db.transaction():
+        is_known(db, project_id, name, "consensus", recipe)
         rater_id = ensure_rater(db, project_id, name, "consensus", recipe)
-        _check_recipe(db, project_id, name, recipe)
         agreed = [
             (case_id, AspectAnswer(aspect, aspect_votes[0].value, aspect_votes[0].label))
             for case_id, aspect, aspect_votes in _shared_votes(votes(db, project_id, protocol))
@@ -670,18 +669,6 @@ def ballot_authors(db: Database, dispute: Dispute) -> list[tuple[str, Ballot]]:
         for assignment in project_assignments(db, dispute.task.project_id)
     }
     return [(names.get(ballot.rater_id, "somebody"), ballot) for ballot in dispute.ballots]
-
-
-def _check_recipe(db: Database, project_id: int, name: str, recipe: dict[str, object]) -> None:
-    stored = json.loads(rater_row(db, project_id, name)["recipe"])
-    if stored != recipe:
-        rule = stored.get("rule", "another rule")
-        about = f" for {stored['protocol']}" if "protocol" in stored else ""
-        raise UsageError(
-            f"a different consensus is already called “{name}”",
-            f"It was made by {rule}{about}.",
-            "Choose another name.",
-        )
 
 
 def _shared_votes(ordered_votes: Sequence[Vote]) -> Iterable[tuple[int, str, list[Vote]]]:

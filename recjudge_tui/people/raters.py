@@ -130,9 +130,7 @@ def combine(
         "consensus" if all(row["kind"] in (*PERSONS, "consensus") for row in rows) else "ensemble"
     )
     with db.transaction():
-        known = find_rater(db, project_id, name)
-        if known is not None:
-            _check_same(db, project_id, name, kind, recipe)
+        known = is_known(db, project_id, name, kind, recipe.stored())
         left_out: Counter[str] = Counter()
         notes: list[str] = []
         scales, tie = stored_scales(db, project_id), tie_label(db, project_id)
@@ -158,7 +156,7 @@ def combine(
         disagreed=sum(len({v.value for v in given}) > 1 for _, given in made),
         incomplete=sum(len(given) < len(names) for _, given in made),
         left_out=dict(left_out),
-        updated=known is not None,
+        updated=known,
         notes=tuple(notes),
     )
 
@@ -182,20 +180,26 @@ def _recipe(name: str, rule: Rule, raters: Sequence[str], quorum: int | None, pr
     return _Recipe(rule, names, needed, protocol)
 
 
-def _check_same(db: Database, project_id: int, name: str, kind: RaterKind, recipe: _Recipe) -> None:
+def is_known(
+    db: Database, project_id: int, name: str, kind: RaterKind, recipe: Mapping[str, object]
+) -> bool:
+    """Whether the rater made by this recipe exists. Raises UsageError where its name is taken by another one."""
+    if find_rater(db, project_id, name) is None:
+        return False
     row = rater_row(db, project_id, name)
     if row["kind"] != kind:
         raise UsageError(
-            f"the name “{name}” is taken by a rater of kind {row['kind']}", next_step="Choose another name."
+            f"the name “{name}” is taken by a rater of kind {row['kind']}",
+            next_step="Choose another name, or rename or delete that rater first.",
         )
-    known = json.loads(row["recipe"])
-    if known != recipe.stored():
-        of = ", ".join(known.get("raters", ()))
+    if (known := json.loads(row["recipe"])) != recipe:
+        made = ", ".join(f"{key} {value}" for key, value in known.items())
         raise UsageError(
             f"a different {kind} is already called “{name}”",
-            f"It is {known.get('rule')} of {of}, quorum {known.get('quorum')}.",
+            f"It is made of: {made}.",
             "Choose another name, or delete it first with “recjudge rater delete”.",
         )
+    return True
 
 
 def _made(
@@ -421,7 +425,7 @@ def make_metric_raters(
         raise UsageError("which metric?", _KNOWN)
     metrics = list(dict.fromkeys(read_metric(name, k, tokens) for name in names))
     for metric in metrics:
-        _same_rater(db, project_id, metric)
+        is_known(db, project_id, metric.rater, "metric", metric.recipe)
     scores = _scores(db, project_id, metrics)
     with db.transaction():
         cases = [
@@ -446,30 +450,11 @@ def make_metric_raters(
         return [_store(db, project_id, metric, *made[metric]) for metric in metrics]
 
 
-def _same_rater(db: Database, project_id: int, metric: Metric) -> None:
-    if find_rater(db, project_id, metric.rater) is None:
-        return
-    row = rater_row(db, project_id, metric.rater)
-    if row["kind"] != "metric":
-        raise UsageError(
-            f"the name “{metric.rater}” is taken by a rater of kind {row['kind']}",
-            "The metric needs this name for its own rater.",
-            "Rename or delete that rater first.",
-        )
-    if json.loads(row["recipe"]) != metric.recipe:
-        raise UsageError(
-            f"a different metric is already called “{metric.rater}”",
-            f"Its recipe is {row['recipe']}.",
-            "Delete it first.",
-        )
-
-
 def _store(
     db: Database, project_id: int, metric: Metric, verdicts: list[DerivedVerdict], left_out: Counter[str]
 ) -> MetricSummary:
     """Store one metric's verdicts; creates no rater without verdicts. Call inside a transaction."""
-    _same_rater(db, project_id, metric)
-    updated = find_rater(db, project_id, metric.rater) is not None
+    updated = is_known(db, project_id, metric.rater, "metric", metric.recipe)
     if verdicts or updated:
         rater_id = ensure_rater(db, project_id, metric.rater, "metric", metric.recipe)
         replace_verdicts(db, rater_id, verdicts, f"computed: {metric.rater}")

@@ -121,6 +121,6 @@ def test_names_that_are_taken(db: Database, cases: list[int]) -> None:
     with pytest.raises(UsageError, match="needs a name"):
         start_adjudication(db, project(db), "pairwise", " ")
     start_adjudication(db, project(db), "pairwise", "cy")
-    with pytest.raises(UsageError, match="for pairwise"):
+    with pytest.raises(UsageError, match="protocol pairwise"):
         start_adjudication(db, project(db), "arena", "cy")
     assert [row[4] for row in verdicts(db, "people")] == ["conservative of ana, ben"] * 3

@@ -168,7 +168,7 @@ def test_an_older_list_of_a_case_keeps_its_verdict(lists: Database) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from recjudge_tui.raters import metrics as metric_raters
+from recjudge_tui.people import raters as metric_raters
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 store = metric_raters.replace_verdicts
@@ -199,7 +199,7 @@ def test_the_figures_are_computed_without_the_write_lock(
     texts: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process may write while texts are compared; it does so here from the metric itself."""
-    from recjudge_tui.raters import metrics as metric_raters
+    from recjudge_tui.people import raters as metric_raters
 
     def writing(name: str, tokens: Tokens) -> TextMetric:
         metric = text_metric(name, tokens)
