@@ -56,11 +56,6 @@ def test_plain_is_paragraphs_of_label_and_value(
     assert (code, err) == (0, "")
     assert not set(out) & DRAWN
     assert ran(capsys, *words, "--format", "plain", "--db", db)[1] == out
-    found = json.loads(ran(capsys, *words, "--format", "json", "--db", db)[1])
-    for table in found.get("tables", [found]):
-        rows = len(table["rows"])
-        count = "no rows" if rows == 0 else "1 row" if rows == 1 else f"{rows:,} rows"
-        assert count in out.splitlines()
     for paragraph in re.split(r"\n{2,}", out.strip())[1:]:
         lines = paragraph.splitlines()
         if lines[0] != "Notes" and not re.search(r"^(no rows|[\d,]+ rows?)$", lines[-1]):
@@ -70,7 +65,7 @@ def test_plain_is_paragraphs_of_label_and_value(
 def test_plain_to_a_file(db: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "runs.txt"
     assert ran(capsys, "runs", "list", "--plain", "-o", str(target), "--db", db)[0] == 0
-    assert target.read_text().startswith("Runs\n")
+    assert "\nRuns\n1 row\n" in target.read_text()
 
 
 # ---- verdicts list
@@ -90,8 +85,6 @@ def test_verdicts_by_confidence_and_the_first_of_them(db: str, capsys: pytest.Ca
     assert all(row["confidence"] is None for row in rows[len(known) :])
     first = verdicts(capsys, db, "--sort", "confidence", "--limit", "2")
     assert first["rows"] == rows[:2]
-    assert f"{len(rows)} verdicts" in first["notes"][0]
-    assert "the first 2 are shown" in first["notes"][1]
 
 
 def test_a_case_has_the_same_content_as_plain_and_as_text(

@@ -15,9 +15,7 @@ from recjudge_tui.cli.output import put
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.stream import write_rows
-from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
 from tests.support.commands import ran
 from tests.support.drawn_project import drawn_project
 from tests.support.runs import load, make_project, plan, planned
@@ -147,35 +145,6 @@ def test_each_occasion_is_a_query(project_db: Path, capsys: Capture) -> None:
     assert qrels == {"u|home": {"a": 1}, mail: {"b": 1}, "w": {"b": 1}}
     rows = list(csv.DictReader(io.StringIO(_out(project_db, capsys, "lists")[0])))
     assert [row["context"] for row in rows] == ["home", "mail", ""]
-
-
-def test_qrels_are_what_the_metrics_measure_each_list_against(project_db: Path, capsys: Capture) -> None:
-    times = ("", "2024-05-01", "2024-05-02")
-    occasions = [(context, time) for context in ("", "home", "mail", "desk") for time in times]
-    with connect(project_db) as db:
-        header = ("user_id", "system", "item_id", "rank", "context", "served_at")
-        load(db, "lists", [header, *(("u", "s", "a", 1, *occasion) for occasion in occasions)])
-        named = [(f"i{n}", n, *occasion) for n, occasion in enumerate(occasions[:9])]
-        valued = [("i0", 7, "", ""), ("i3", "", "home", ""), ("i4", 0, "home", times[1])]
-        load(
-            db,
-            "events",
-            [
-                ("user_id", "item_id", "value", "context", "served_at", "type", "timestamp"),
-                *(
-                    ("u", *event, "heldout_rating", f"2024-06-{day:02d}")
-                    for day, event in enumerate([*named, *valued], start=1)
-                ),
-            ],
-        )
-        project = project_id(db, "films")
-        data = load_evaluation_data(db, project)
-        gains = {
-            "|".join(filter(None, ("u", ranked.context, ranked.served_at))): data.truth(ranked).gains
-            for ranked in lists_of(db, project, "s")
-        }
-    assert len({tuple(documents) for documents in gains.values()}) == len(occasions)
-    assert json.loads(_out(project_db, capsys, "qrels", "--format", "ranx")[0]) == gains
 
 
 def test_rankings_that_a_file_cannot_hold_are_refused(films: Path, tmp_path: Path, capsys: Capture) -> None:
