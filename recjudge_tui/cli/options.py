@@ -273,7 +273,7 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
     whole = whole or bool(meta.get("recjudge.all") or meta.get(_COLUMNS))
     explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
     seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
-    seen = replace(seen, notes=tuple(_with_command(note) for note in seen.notes))
+    seen = with_commands(seen)
     if not left_out or fmt not in ("text", "plain"):
         return seen
     kinds = [note_kind(note) for note in table.notes]
@@ -287,6 +287,11 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
         ),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
+
+
+def with_commands(table: Table) -> Table:
+    """The table, whose notes name the commands that take their next steps."""
+    return replace(table, notes=tuple(_with_command(note) for note in table.notes))
 
 
 def _with_command(note: str) -> str:

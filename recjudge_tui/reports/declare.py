@@ -548,6 +548,16 @@ _DECLARED = (
         words="bound ci regression check served model exit code",
     ),
     Report(
+        "passport", "Print one page about a judge: trust, preferences, cost.", "passport:passport",
+        (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True, completes="rater"),),
+        about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again, failures"
+        " by reason, preference for long texts and popular items (in total, and beyond people's own), price, latency, prompts"
+        " and the served model. For a figure that was not measured, it names the command that measures it. JSON, CSV and LaTeX"
+        " contain the same figures as one table with one row per figure.",
+        examples=("passport -p movies rules", "passport -p movies ollama:llama3.1:8b -o passport.html"),
+        written="passport:page", words="trust calibration confidence reliability of a judge",
+    ),
+    Report(
         "trend", "Show each system's figures over time.", "trend:trend",
         (
             Option(

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from recjudge_tui.reports.figures.registry import FIGURES
+from recjudge_tui.reports.figures.declared import FIGURES
 from tests.support.app.poisoned import poisoned
 from tests.support.commands import commands, formats_of, ran
 from tests.support.hostile import NAMED
@@ -51,13 +51,15 @@ TABLES: dict[str, tuple[str, ...]] = {
     "run": ("saer", *HERE, "--judge", "rules", "--name", "r", "--dry-run"),
     "runs list": (),
     "runs show": ("1",),
+    "runs settings": HERE,
+    "runs failures": HERE,
     "batch status": ("1",),
     "rater list": HERE,
     "annotate status": ("-p", "films" + TEXT),
     "agreement": HERE,
     "compare": (*HERE, QWEN, ANNA),
     "flags": HERE,
-    "leaderboard": (*HERE, "--protocol", "pairwise", "--resamples", "50"),
+    "leaderboard": (*HERE, "--protocol", "pairwise"),
     "estimate": (*HERE, "--rater", QWEN, "--truth", ANNA, "--protocol", "pairwise"),
     "cost": HERE,
     "metrics": HERE,
@@ -177,7 +179,7 @@ def test_every_figure(run: Ran, tmp_path: Path, name: str) -> None:
 
 def test_the_report(run: Ran, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    assert run("report", *HERE, "--resamples", "50", "-o", str(target))[0] == 0
+    assert run("report", *HERE, "-o", str(target))[0] == 0
     page = target.read_text(encoding="utf-8")
     assert RAW.search(page) is None
     met: set[str] = set()

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.tables import summary_table
-from recjudge_tui.reports.documents.passport import passport_table
+from recjudge_tui.reports.passport import passport_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from recjudge_tui.project import Project as Opened

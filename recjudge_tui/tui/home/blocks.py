@@ -71,13 +71,10 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
     if queue is None:
         return Block("To read", (line(Cell(" "), Cell("counting the queue", DIM, Destination("cases"))),))
     if not queue.total:
-        return Block(
-            "Needs a reader",
-            (
-                line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Destination("cases"))),
-                *wrapped_text([Cell("   ")], Cell("every flip and split has a decision", DIM), [], width),
-            ),
-        )
+        empty = line(Cell(" "), Cell(f"{look.done} the queue is empty", GOOD, Destination("cases")))
+        flagged = home.totals.flagged if home.totals else 0
+        more = [line(Cell("   "), Cell(quantity(flagged, "flagged verdict"), DIM))] if flagged else []
+        return Block("Needs a reader", (empty, *more))
     where = "of all runs" if queue.run is None else f"of run {queue.run}"
     total = Cell(f"{look.marked} {quantity(queue.total, 'verdict')} to read", WARN, Destination("cases"))
     lines = [line(Cell(" "), total)]
@@ -303,7 +300,8 @@ def trend(home: Home, width: int, look: Glyphs) -> Block | None:
     lines = []
     for series in trends.lines[:4]:
         drawn = spark([max(value, 0.0) for value in series.values], max(width - 34, 6), look)
-        right = [Cell(f"{drawn} "), Cell(f"{series.values[0]:.2f} to {series.values[-1]:.2f}", DIM)]
+        ends = [f"{value:.0f}" if trends.figure == "rating" else f"{value:.2f}" for value in series.values]
+        right = [Cell(f"{drawn} "), Cell(f"{ends[0]} to {ends[-1]}", DIM)]
         name = middle(one_line(series.system, 60), width - width_of(right) - 2, look)
         lines.append(
             pushed_right([Cell(" "), Cell(name, PLAIN, Destination("figure", "trend"))], right, width, look)

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.table import Column, Table
-from recjudge_tui.reports.figures.words import METHOD_NAMES
+from recjudge_tui.reports.figures.marks import METHOD_NAMES
 from recjudge_tui.stats.agreement import FUNCTIONS
 from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.opening import connect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.reports.figures.options import Topic
+from recjudge_tui.reports.topics import Topic
 from recjudge_tui.reports.home.home import Home, QueueSizes, Totals
 from recjudge_tui.reports.home.results import (
     Board,
