@@ -179,6 +179,8 @@ def pairs_table(project: Project, choose: Options) -> Table:
     """
     met, by_system = _met(project, choose), choose.by == SYSTEM
     labels, people = label_sets(met), People(met, by_system)
+    shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
+    empty: Row = dict.fromkeys(column.name for column in shown)
     rows: list[Row] = []
     lacks: list[tuple[Meeting, str, Pairs]] = []
     seen: dict[str, Orientation] = {}
@@ -192,7 +194,7 @@ def pairs_table(project: Project, choose: Options) -> Table:
                 found = _of_systems(outer.complete, choose.stats)
                 if level != SYSTEM:
                     found = _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
-                about = _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
+                about = empty | _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
                 rows += [about | row for row in found]
     between: dict[str, float] = {}
     for meeting in met.meetings if not choose.stats else ():
@@ -208,7 +210,6 @@ def pairs_table(project: Project, choose: Options) -> Table:
         notes.append("no case is about a single item, so the level pair equals the level user")
     if not rows:
         notes.append(nothing(met))
-    shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
     table = Table("Agreement", shown, tuple(rows), tuple(notes))
     return replace(table, answer=_answer(rows, met), brief=_brief(rows, met)) if rows else table
 
