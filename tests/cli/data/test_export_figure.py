@@ -49,7 +49,7 @@ def test_a_figure_is_written_to_its_file_and_reported(run: Run, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("leaderboard --protocol pointwise --rater anna --method mean", "Leaderboard: pointwise overall, mean score by anna"),
+        ("leaderboard --protocol pointwise --rater anna --method mean", "pointwise overall, mean score by anna"),
         ("ensembles --protocol pairwise --truth ben --stat kendall --level user", "Kendall's τ, mean over users"),
         ("confusion --rater poor --truth ben --aspect overall", "poor (down) against ben (across), n=48"),
         ("leaderboard --systems als,text --raters poor,ben", "Only the systems als, text."),
