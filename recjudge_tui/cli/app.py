@@ -34,7 +34,7 @@ SECTIONS = {
         "import": Subcommand("data", "Import files or folders into a project."),
         "imports": Subcommand("data", "List or undo imports."),
         "cases": Subcommand("data", "List or show cases, and manage saved filters."),
-        "export": Subcommand("data", "Export rows, or a figure for a paper."),
+        "export": Subcommand("export", "Export rows, or a figure for a paper."),
     },
     "Judge": {
         "judge": Subcommand("judging", "List or test judges."),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.command import in_project, project_report, report_commands
-from recjudge_tui.cli.data import put_figure
 from recjudge_tui.cli.options import (
     db_option,
     output_option,
@@ -389,6 +388,7 @@ def _release(
 def _draw(
     paper: str, figure: str, project: str | None, raters: tuple[str, ...], db: str | None, out: Path | None
 ) -> None:
+    from recjudge_tui.cli.export import put_figure
     from recjudge_tui.domain.occasions import EVERY_OCCASION
     from recjudge_tui.reports.papers.runner import paper_toml
 

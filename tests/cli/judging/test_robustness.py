@@ -110,7 +110,6 @@ def test_position_by_protocol_aspect_and_rater(db: Database) -> None:
     text = run(db, "position").stdout
     assert text.startswith("rules: 12 of 12 verdicts are Tie: no information.\nPosition: pairwise\n")
     assert "Net share" not in text
-    assert "Net share" in run(db, "position", "--all").stdout
     assert "sign flips" in run(db, "position", "--explain").stdout + run(db, "position", "--explain").stderr
 
 

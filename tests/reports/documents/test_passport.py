@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recjudge_tui.cli.words import command
+from recjudge_tui.cli.output import command
 
 from recjudge_tui.cli.running import run as run_command
 from recjudge_tui.domain.judge import JudgeSpec

@@ -43,7 +43,7 @@ def write_csv(names: Sequence[str], rows: Iterable[Sequence[object]], file: Text
 
 
 def guard(value: object) -> tuple[object, bool]:
-    """A cell for CSV, and whether an apostrophe was put before it (see `domain.formulas`)."""
+    """A cell for CSV, and whether an apostrophe was put before it (see `domain.text.marked`)."""
     if value is None:
         return "", False
     if isinstance(value, bool):
