@@ -11,7 +11,7 @@ import pytest
 
 from recjudge_tui.store.opening import connect
 from tests.support.app.projects import make_project
-from tests.support.commands import commands, formats_of, ran
+from tests.support.commands import ran
 
 DRAWN = set("─│┌┐└┘━╭╮╯╰┼├┤▲✓✗▶‖■█▏")
 
@@ -20,14 +20,6 @@ DRAWN = set("─│┌┐└┘━╭╮╯╰┼├┤▲✓✗▶‖■█▏"
 def db(project_db: Path) -> str:
     make_project(project_db)
     return str(project_db)
-
-
-def test_every_command_that_prints_a_table_has_the_flag() -> None:
-    tables = {name: command for name, command in commands() if "text" in formats_of(command)}
-    assert len(tables) > 20
-    for name, command in tables.items():
-        assert "plain" in formats_of(command), name
-        assert any("--plain" in option.opts for option in command.params), name
 
 
 @pytest.mark.parametrize(
@@ -76,15 +68,6 @@ def verdicts(capsys: pytest.CaptureFixture[str], db: str, *words: str) -> dict[s
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     return found
-
-
-def test_verdicts_by_confidence_and_the_first_of_them(db: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = verdicts(capsys, db, "--sort", "confidence")["rows"]
-    known = [row["confidence"] for row in rows if row["confidence"] is not None]
-    assert known == sorted(known)
-    assert all(row["confidence"] is None for row in rows[len(known) :])
-    first = verdicts(capsys, db, "--sort", "confidence", "--limit", "2")
-    assert first["rows"] == rows[:2]
 
 
 def test_a_case_has_the_same_content_as_plain_and_as_text(

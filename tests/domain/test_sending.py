@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from recjudge_tui.domain.address import sending_options, with_options
-from recjudge_tui.domain.calls import Message, Request, Sampling
-from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.providers.vendor import HttpJudge
-from recjudge_tui.judges.registry import make_judge
 
 
 def test_values_are_json_and_a_bare_word_is_text() -> None:
@@ -51,33 +45,3 @@ def test_objects_are_merged_and_null_takes_a_parameter_out() -> None:
         "d": False,
     }
     assert body["a"] == {"x": 1}
-
-
-def request(**extra: Any) -> Request:
-    return Request(
-        messages=(Message(role="user", content="hi"),),
-        reply_schema={"type": "object"},
-        sampling=Sampling(extra=extra),
-    )
-
-
-@pytest.mark.parametrize(
-    ("spec", "extra", "expected"),
-    [
-        ("openai:m", {"reasoning_effort": "low"}, {"reasoning_effort": "low", "seed": 7}),
-        ("openai:m", {"chat_template_kwargs": {"x": 1}}, {"chat_template_kwargs": {"x": 1}}),
-        ("ollama:m", {"think": False, "options": {"top_k": 20}}, {"think": False, "truncate": False}),
-        ("anthropic:m", {"thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}, "max_tokens": 2048}),
-    ],
-)  # fmt: skip
-def test_every_api_gets_them_in_its_body(spec: str, extra: dict[str, Any], expected: dict[str, Any]) -> None:
-    judge = make_judge(JudgeSpec(spec=spec))
-    assert isinstance(judge, HttpJudge)
-    body = judge.wire(request(**extra), {}, ()).body
-    assert {name: body.get(name) for name in expected} == expected
-    if spec.startswith("ollama"):
-        assert (body["options"]["top_k"], body["options"]["seed"]) == (20, 7)
-    if spec.startswith("anthropic"):
-        merged = judge.wire(request(output_config={"effort": "low"}), {}, ()).body["output_config"]
-        assert merged["effort"] == "low"
-        assert merged["format"]["type"] == "json_schema"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, CaseAnswers
-from recjudge_tui.errors import UsageError
 from recjudge_tui.people.annotation import (
     adjudicate_by_rule,
     ballot_authors,
@@ -110,17 +109,3 @@ def test_only_the_aspects_in_dispute_are_asked(db: Database) -> None:
     assert len(verdicts(db, "cy")) == 6
     settle(db, dispute, CaseAnswers((AspectAnswer("transparency", 3.0, "3"),)), 1)
     assert len(verdicts(db, "cy")) == 7
-
-
-def test_names_that_are_taken(db: Database, cases: list[int]) -> None:
-    adjudicate_by_rule(db, project(db), "pairwise", "conservative", "people")
-    with pytest.raises(UsageError, match="a different consensus is already called “people”"):
-        start_adjudication(db, project(db), "pairwise", "people")
-    with pytest.raises(UsageError, match="of kind annotator"):
-        start_adjudication(db, project(db), "pairwise", "ana")
-    with pytest.raises(UsageError, match="needs a name"):
-        start_adjudication(db, project(db), "pairwise", " ")
-    start_adjudication(db, project(db), "pairwise", "cy")
-    with pytest.raises(UsageError, match="protocol pairwise"):
-        start_adjudication(db, project(db), "arena", "cy")
-    assert [row[4] for row in verdicts(db, "people")] == ["conservative of ana, ben"] * 3

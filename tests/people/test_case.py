@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.people.annotation import ShownCase, guidelines, shown_case
-from recjudge_tui.prompting.drafts import with_case_example
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.store.annotation.tasks import Task, task_of
 from recjudge_tui.store.cases.cases import case_row
 from recjudge_tui.store.data.item_views import slate_top
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, store_prompt
+from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 from tests.support.annotators import assigned, films, tasks
 from tests.support.runs import load, planned
 
@@ -89,24 +88,3 @@ def test_the_guidelines_are_the_prompts_without_the_form_of_the_reply(
     for label in prompt.labels:
         assert label.meaning in text
     assert ("List 1 and List 2" in text) == (protocol in ("pairwise", "arena"))
-
-
-@pytest.mark.parametrize("renamed", [False, True])
-def test_an_example_made_of_the_case_itself_is_not_shown(db: Database, renamed: bool) -> None:
-    films(db)
-    assigned(db, annotators="ben")
-    made = [task_of(db, task).case_id for task in tasks(db, "ben")][:2]
-    prompt_id = get_prompt(db, "pairwise-media")[0]
-    for number, case in enumerate(made):
-        said = f"PLANT{number} they said."
-        prompt_id = with_case_example(db, prompt_id, case, {"overall": "B"}, said).prompt_id
-    prompt = get_prompt(db, "my-pairwise-media")[2]
-    if renamed:
-        others = [e.model_copy(update={"title": "an example"}) for e in prompt.examples]
-        store_prompt(db, prompt.model_copy(update={"examples": tuple(others)}))
-    assigned(db, annotators="ana", prompt="my-pairwise-media", per_case=2)
-    told = {task.case_id: shown.guidelines for task, shown in cases(db)}
-    for number, case in enumerate(made):
-        assert f"PLANT{number}" not in told[case]
-        assert f"PLANT{1 - number}" in told[case], "an example of another case is part of the guidelines"
-    assert all("PLANT0" in text and "PLANT1" in text for case, text in told.items() if case not in made)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import combine
-from tests.support.verdicts import Project, give, list_case, new_project, text_case
+from tests.support.verdicts import Project, give, new_project, text_case
 
 Values = tuple[float | None, ...]
 
@@ -74,21 +72,6 @@ def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project_db: 
     assert "made without all raters: 1" in summary.lines()
 
 
-def test_aspects_and_scales_stay_apart(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = texts(project, 1)
-    score(project, "one", cases, (1.0,))
-    score(project, "two", cases, (5.0,), aspect="satisfaction")
-    give(project, "rouge_l", {cases[0]: 0.4}, protocol_name="explanation", kind="metric")
-    lists = list_case(project, "u")
-    give(project, "one", {lists: 2.0}, kind="judge")
-    give(project, "rouge_l", {lists: 0.4}, protocol_name="absolute", kind="metric")
-    for raters in (["one", "two"], ["one", "rouge_l"]):
-        with pytest.raises(RunError, match="no verdicts in common"):
-            combine(project.db, project.id, "all", "mean", raters)
-    assert project.db.value("SELECT count(*) FROM raters WHERE name = 'all'") == 0
-
-
 def test_the_same_recipe_is_brought_up_to_date(project_db: Path) -> None:
     project = new_project(project_db)
     cases = texts(project, 3)
@@ -100,35 +83,6 @@ def test_the_same_recipe_is_brought_up_to_date(project_db: Path) -> None:
     summary = combine(project.db, project.id, "all", "mean", ["two", "one"])
     assert summary.updated
     assert [found[0] for found in verdicts(project, "all").values()] == [4.0, 3.0, 3.0]
-
-
-def test_names_rules_and_quorums_are_checked(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = texts(project, 1)
-    for rater in ("one", "two", "six"):
-        score(project, rater, cases, (3.0,))
-    combine(project.db, project.id, "all", "mean", ["one", "two"])
-    give(project, "anna", {list_case(project, "u"): 1.0})
-    give(project, "ben", {list_case(project, "u"): 1.0})
-    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
-    wrong: tuple[tuple[str, Any, list[str], int | None], ...] = (
-        ("all", "majority", ["one", "two"], None),
-        ("all", "mean", ["one", "six"], None),
-        ("all", "mean", ["one", "two"], 1),
-        ("gold", "mean", ["one", "two"], None),
-        ("six", "mean", ["one", "two"], None),
-        ("one", "mean", ["one", "two"], None),
-        ("new", "mean", ["one", "one"], None),
-        ("new", "loudest", ["one", "two"], None),
-        ("new", "mean", ["one", "two"], 3),
-        ("new", "mean", ["one", "two"], 0),
-        (" ", "mean", ["one", "two"], None),
-    )
-    for name, rule, raters, quorum in wrong:
-        with pytest.raises(UsageError):
-            combine(project.db, project.id, name, rule, raters, quorum)
-    with pytest.raises(NotFoundError, match="no rater “dora”"):
-        combine(project.db, project.id, "new", "mean", ["one", "dora"])
 
 
 def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project_db: Path) -> None:

@@ -114,19 +114,6 @@ def test_texts_against_what_the_user_wrote(texts: Database) -> None:
     assert texts.value("SELECT recipe FROM raters") == '{"metric": "rouge-1", "tokens": "auto"}'
 
 
-def test_labels_that_came_first_meet_the_metric(db: Database) -> None:
-    load(db, "labels", [
-        ("rater", "user_id", "item_id", "system", "aspect", "value"), ("user", "u1", "i1", "x", "accuracy", 4),
-        ("user", "u9", "i9", "x", "accuracy", 4),
-    ])  # fmt: skip
-    load(db, "items", [("item_id", "title"), ("i1", "Heat"), ("i2", "Ronin")])
-    load(db, "explanations", EXPLANATIONS)
-    lines = make(db, "rouge-1")[0]
-    assert "left out: 1 × explanation: the list or text was never imported" in lines
-    cases = db.rows("SELECT case_id FROM verdicts GROUP BY case_id HAVING count(*) = 2")
-    assert len(cases) == 1
-
-
 def test_lists_and_pairs(lists: Database) -> None:
     assert make(lists, "ndcg", k=3) == [
         [
@@ -156,13 +143,6 @@ def test_again_changes_nothing(lists: Database) -> None:
     assert sum("updated" in found[0] for found in made) == len(NAMES) - 1, "auc has no scores"
     assert [tuple(row) for row in lists.rows("SELECT * FROM verdicts ORDER BY id")] == before
     assert lists.value("SELECT count(*) FROM cases") == cases
-
-
-def test_an_older_list_of_a_case_keeps_its_verdict(lists: Database) -> None:
-    make(lists, "ndcg@3")
-    load(lists, "lists", [("user_id", "system", "item_id", "rank"), ("u1", "a", "i5", 1)])
-    made = make(lists, "ndcg@3")
-    assert made[0][0] == "metric “ndcg@3” updated: 5 list, 2 pair verdicts"
 
 
 KILLED = """

@@ -169,17 +169,3 @@ def test_no_text_reveals_a_system(tmp_path: Path, fmt: TaskFormat) -> None:
     text = path.read_text(encoding="utf-8") + beside.read_text(encoding="utf-8")
     assert not [word for word in (*names, "u00", "system_a", "The Held Out Film") if word in text]
     assert "Film number" in text
-
-
-def test_lists_come_in_the_order_of_the_assignment(tmp_path: Path) -> None:
-    with connect(tmp_path / "a.db") as db:
-        films(db, 4)
-        assigned(db, "pairwise", "ana")
-        for task, shown in zip((task_of(db, t) for t in tasks(db, "ana")), _open(db).tasks, strict=True):
-            side = "slate_a" if task.first == "a" else "slate_b"
-            top = db.value(
-                f"""SELECT item_id FROM slate_items WHERE rank = 1
-                    AND slate_id = (SELECT {side} FROM cases WHERE id = ?)""",
-                (task.case_id,),
-            )
-            assert shown.texts["list_1"].startswith(f"1. Film number {top[1:]} (")

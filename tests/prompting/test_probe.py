@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from recjudge_tui.domain.judge import Capabilities, JudgeSpec
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.prompting.trial import probe
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import save_capabilities
-from tests.support.runs import calls, make_project, plan, planned
+from tests.support.runs import calls, make_project, planned
 from tests.support.servers.counts import request_count, reset
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, completion, serving
@@ -87,11 +87,3 @@ def test_a_run_leaves_out_what_is_refused_and_takes_confidences_from_logprobs(db
     shares = "SELECT count(*), count(confidence) FROM verdicts WHERE run_id = ?"
     assert tuple(db.rows(shares, (before,))[0]) == (8, 0)
     assert tuple(db.rows(shares, (after,))[0]) == (8, 8)
-
-
-def test_the_estimate_takes_its_time_from_the_probe_until_there_is_a_run(db: Database) -> None:
-    make_project(db)
-    spec = at("openai:hash-judge", "http://127.0.0.1:1")
-    assert plan(db, spec).estimate.seconds is None
-    save_capabilities(db, spec, Capabilities(model="m", latency_s=4.0, concurrency=8))
-    assert plan(db, spec, rater="b").estimate.seconds == pytest.approx(8 * 4.0 / 8)

@@ -8,13 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from recjudge_tui.cli.output import put
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.stream import write_rows
 from recjudge_tui.store.opening import connect
 from tests.support.commands import ran
 from tests.support.drawn_project import drawn_project
@@ -147,23 +143,6 @@ def test_each_occasion_is_a_query(project_db: Path, capsys: Capture) -> None:
     assert [row["context"] for row in rows] == ["home", "mail", ""]
 
 
-def test_rankings_that_a_file_cannot_hold_are_refused(films: Path, tmp_path: Path, capsys: Capture) -> None:
-    with connect(films) as db:
-        load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u a", "s", "i1", 1)])
-        load(db, "events", [("user_id", "item_id", "type", "value"), ("u00", "i1", "heldout_rating", 2.5)])
-    path = tmp_path / "s.run"
-    for words, code, says in (
-        (("lists", "--systems", "s", "--format", "trec", "-o", str(path)), 1, "“u a” cannot be written"),
-        (("lists", "--format", "trec"), 2, "Available: als, mf knn, pop, s."),
-        (("lists", "--systems", "als,nope"), 1, "no system “nope” in this project"),
-        (("qrels", "--format", "trec"), 1, "the value 2.5 of item “i1” for “u00” is not whole"),
-        (("cases", "--format", "trec"), 2, "can only be used with lists and qrels"),
-        (("cases", "--systems", "als"), 2, "--systems can only be used with “export lists”"),
-    ):
-        assert says in _out(films, capsys, *words, code=code)[1]
-    assert list(tmp_path.glob("*.run*")) == []
-
-
 def test_cases_come_with_their_lists(films: Path, capsys: Capture) -> None:
     rows = [json.loads(line) for line in _out(films, capsys, "cases", "--format", "jsonl")[0].splitlines()]
     lists = _lists(films, "films")
@@ -193,22 +172,6 @@ def test_parquet(films: Path, tmp_path: Path, capsys: Capture) -> None:
     assert str(pq.read_schema(tmp_path / "lists.parquet").field("rank").type) == "int64"
     assert pq.read_table(tmp_path / "verdicts.parquet").num_rows == 0
     assert str(pq.read_schema(tmp_path / "verdicts.parquet").field("value").type) == "string"
-
-
-def test_a_report_as_parquet(films: Path, tmp_path: Path, capsys: Capture) -> None:
-    import pyarrow.parquet as pq
-
-    path = tmp_path / "imports.parquet"
-    words = ("imports", "list", "-p", "films", "--db", str(films))
-    code, out, err = ran(capsys, *words, "-o", str(path))
-    assert (code, out, err) == (0, "", f"written to {path}\n")
-    assert pq.read_table(path).to_pylist() == json.loads(ran(capsys, *words, "--format", "json")[1])["rows"]
-    page = tmp_path / "a.parquet"
-    with pytest.raises(click.UsageError, match="Parquet holds one table"):
-        put(Page("two", (), ()), None, page)
-    assert not page.exists()
-    write_rows(("mixed", "none"), [(1, None), ("x", None), (None, None)], "parquet", path)
-    assert pq.read_table(path).to_pylist() == [{"mixed": value, "none": None} for value in ("1", "x", None)]
 
 
 def _texts(row: dict[str, Any]) -> dict[str, Any]:

@@ -58,13 +58,3 @@ def test_days_are_whole_and_what_has_no_time_is_counted(visits: Path, capsys: Ca
     lists, cases = len(USERS) * 2, len(USERS) * 3
     counted = f"{lists} lists" if what == "lists" else f"{cases} cases"
     assert f"{counted} without served_at left out, because a time was chosen" in err
-
-
-def test_a_filter_and_the_options_both_apply(visits: Path, capsys: Capture) -> None:
-    anna, _ = _rows(visits, capsys, "verdicts", "--filter", "judge:anna", "--context", "cart")
-    cart, _ = _rows(visits, capsys, "cases", "--context", "cart")
-    assert {row["rater"] for row in anna} == {"anna"}
-    assert {row["case_id"] for row in anna} == {row["case_id"] for row in cart if row["system_a"] == "a"}
-    assert len(anna) == len(USERS) * 2
-    run, _ = _rows(visits, capsys, "lists", "--systems", "a", "--context", "home")
-    assert len(run) == len(USERS) * 3

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import pty
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -104,42 +99,3 @@ def test_the_standard_input(tmp_path: Path, packed: bool) -> None:
             "plain, system als",
             3,
         )
-
-
-def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
-    (tmp_path / "u.data").write_text(samples.U_DATA * 20_000)
-    ours, theirs = pty.openpty()
-    command = [
-        sys.executable,
-        "-m",
-        "recjudge_tui",
-        "import",
-        "u.data",
-        "-p",
-        "p",
-        "--as",
-        "events",
-        "--db",
-        "a.db",
-    ]
-    environment = {
-        **os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3]), "TERM": "xterm", "COLUMNS": "100",
-    }  # fmt: skip
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=theirs)
-    os.close(theirs)
-    shown = b""
-    while block := _read(ours):
-        shown += block
-    os.close(ours)
-    assert process.communicate()[0] == b""
-    assert process.returncode == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    assert re.search(r"reading events [━╸╺ ]+ +\d+% [\d,]+ rows", text)
-    assert "60,000 rows read, 60,000 stored" in text
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65_536)
-    except OSError:  # EIO: the other side is closed
-        return b""

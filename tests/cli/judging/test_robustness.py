@@ -113,13 +113,6 @@ def test_position_by_protocol_aspect_and_rater(db: Database) -> None:
     assert "sign flips" in run(db, "position", "--explain").stdout + run(db, "position", "--explain").stderr
 
 
-def test_position_asks_a_judge_first_in_both_orders(db: Database) -> None:
-    found = table(db, "position", "--judge", "random", "--protocol", "arena", "--sample", "5", "--no-gap")
-    assert {(row["rater"], row["pairs"]) for row in found["rows"]} == {("random", 5)}
-    assert len(found["rows"]) == 7
-    assert db.value("SELECT count(*) FROM calls WHERE state = 'done'") == 10
-
-
 def test_faults_are_planted_and_rules_judges_the_same_lists(shop: Database) -> None:
     few = ("injected", "--sample", "4", "--top", "5")
     dry = run(shop, *few, "--judge", "rules", "--dry-run")

@@ -44,14 +44,6 @@ def table(command: click.Command, db: str, *words: str) -> dict[str, Any]:
     return found
 
 
-def test_by_label(db: str) -> None:
-    found = table(agreement, db, "--truth", "user", "--raters", "anna", "--by-label")
-    assert len(found["rows"]) == (5 + 2) * 3
-    percent = table(agreement, db, "--truth", "user", "--raters", "anna", "--stat", "percent")["rows"][0]
-    recall = next(row for row in found["rows"] if (row["average"], row["stat"]) == ("weighted", "recall"))
-    assert (recall["value"], recall["n"]) == (percent["value"], percent["n"])
-
-
 def test_as_published_a_missing_truth_is_3_and_a_failed_verdict_0(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [text_case(project, f"u{at // 2}", f"i{at}", "x") for at in range(6)]

@@ -76,24 +76,3 @@ def test_transitions_and_systems(db: str) -> None:
     }  # fmt: skip
     rows = table(db, "v1", "v2", "--by", "system")["rows"]
     assert [(row["system"], row["n"]) for row in rows] == [("als", 2), ("bpr", 3)]
-
-
-def test_the_prompts_are_a_diff_on_stdout_and_reasons_go_to_stderr(db: str, tmp_path: Path) -> None:
-    said = run(db, "v1", "v2", "--table", "prompt")
-    lines = said.stdout.splitlines()
-    assert lines[:2] == ["--- pointwise-media@1", "+++ pointwise-media@2"]
-    assert [line for line in lines[2:] if line.startswith("+") and "at the very best" in line]
-    assert said.stderr == ""
-    diff = CliRunner().invoke(
-        recjudge,
-        ["prompt", "diff", "pointwise-media@1", "pointwise-media@2", "--db", db],
-        standalone_mode=False,
-    )
-    assert diff.stdout == said.stdout
-    rows = table(db, "v1", "v2", "--table", "prompt")["rows"]
-    assert {row["sign"] for row in rows} == {"@", " ", "+", "-"}
-    out = tmp_path / "p.diff"
-    run(db, "v1", "v2", "--table", "prompt", "-o", str(out))
-    assert out.read_text(encoding="utf-8") == said.stdout
-    people = run(db, "v1", "anna", "--table", "prompt")
-    assert (people.stdout, "anna has no run and therefore no prompt" in people.stderr) == ("", True)

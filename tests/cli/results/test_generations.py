@@ -10,15 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.panel import project_panel
 from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.verdicts.generations import NEVER, load_lifetimes
 from tests.support.commands import ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
 
@@ -176,24 +173,6 @@ def test_figures_of_new_lists_are_those_of_a_project_whose_old_ones_nobody_judge
                 assert rows == both[command], command
 
 
-def test_lifetimes_of_lists_are_those_of_the_reports(judged: Database) -> None:
-    import_lists(judged, 2, USERS[:6])
-    import_lists(judged, 1, USERS[:3])
-    undone = judged.value("SELECT max(id) FROM imports")
-    import_lists(judged, 3, USERS[:2])
-    undo_import(judged, undone)
-    rows = judged.rows("SELECT slate_id, since, until FROM v_list_lifetimes ORDER BY slate_id")
-    cases = {row[0]: row[1] for row in judged.rows("SELECT slate_a, id FROM cases WHERE kind = 'list'")}
-    ids = np.array(sorted(cases[slate] for slate, _, _ in rows if slate in cases))
-    lifetimes = load_lifetimes(judged, project_id(judged, "films"), ids)
-    assert lifetimes is not None
-    by_case = dict(zip(ids.tolist(), zip(*map(np.ndarray.tolist, lifetimes), strict=True), strict=True))
-    assert len({until for _, _, until in rows}) > 2
-    for slate, since, until in rows:
-        if slate in cases:
-            assert by_case[cases[slate]] == (since, NEVER if until is None else until), slate
-
-
 def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, run: Run) -> None:
     judge_generation(judged, run, 2, rules="rules now", random="random now")
     command = (
@@ -211,10 +190,3 @@ def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, 
         assert changes["qwk"][side] == own["value"], side
     same = table_of(run, "gate --rater rules --against random --systems als,knn --protocol pairwise")
     assert {row["paired"] for row in same["rows"]} == {"by case: both judged the same lists"}
-
-
-def test_a_rater_compared_with_itself_includes_unchanged_lists(judged: Database, run: Run) -> None:
-    judge_generation(judged, run, 2)
-    table = table_of(run, "gate --rater rules --against rules --protocol pointwise")
-    # four of the lists are the same in both imports, and were judged only once
-    assert [(row["figure"], row["n"], row["left_out"]) for row in table["rows"]] == [("failure_rate", 36, 0)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import combinations
@@ -14,7 +13,6 @@ import pytest
 
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
-from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.store.opening import connect
 from tests.support.commands import commands, formats_of, ran
@@ -151,26 +149,6 @@ def test_figures_have_the_same_rows_marks_and_words(
         assert marks == other_marks
 
 
-@pytest.mark.parametrize("what", ["verdicts", "labels", "cases", "calls", "flags", "lists", "qrels"])
-def test_exports_hold_the_same(projects: tuple[Path, Path], tmp_path: Path, what: str) -> None:
-    held = []
-    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
-        file = tmp_path / f"{names[0]}.jsonl"
-        with connect(path) as db:
-            export(Project.numbered(db, 1), what, "jsonl", file)
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        held.append(
-            sorted(
-                json.dumps(_as_exported(row), sort_keys=True)
-                for row in _named(rows, dict(zip(names, SYSTEMS, strict=True)))
-            )
-        )
-    # the second project has the labels of earlier lists, too
-    assert held[0] != []
-    assert not Counter(held[0]) - Counter(held[1])
-    assert what in ("verdicts", "labels", "cases") or held[0] == held[1]
-
-
 def _leaves(marks: object) -> list[str]:
     """The texts and numbers of a description of marks, whatever their order; not the rows behind them."""
     if isinstance(marks, dict):
@@ -201,39 +179,6 @@ def _named(rows: list[Any], back: Mapping[str, str]) -> list[Any]:
         text = text.replace(f"<{place}>", name)
     named: list[Any] = json.loads(text)
     return named
-
-
-def _as_exported(row: Row) -> Row:
-    """A row without numbers that only count rows, its pair in the order of the project's own names."""
-    row = {k: round(v, 9) if isinstance(v, float) else v for k, v in row.items() if k not in _NUMBERED}
-    if row.get("system_b") and row["system_a"] > row["system_b"]:
-        row["system_a"], row["system_b"] = row["system_b"], row["system_a"]
-        for one, other in (("items_a", "items_b"), ("titles_a", "titles_b")):
-            if one in row:
-                row[one], row[other] = row[other], row[one]
-        for column, opposite in (
-            ("label", _OPPOSITES),
-            ("value", _OPPOSITES),
-            ("list_order", {"ab": "ba", "ba": "ab"}),
-        ):
-            value = row.get(column)
-            if isinstance(value, int | float):
-                row[column] = 0.0 - value
-            elif value is not None:
-                row[column] = opposite.get(value, value)
-    return row
-
-
-_NUMBERED = (
-    "case_id",
-    "run_id",
-    "created_at",
-    "finished_at",
-    "content_hash",
-    "latency_s",
-    "reply",
-    "reasoning",
-)
 
 
 def _rows(

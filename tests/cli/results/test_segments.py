@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.selection import CaseSelection
-from recjudge_tui.project import Project
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.commands import ran
@@ -115,15 +113,6 @@ def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys
         ]
 
 
-def test_users_without_the_attribute_are_a_group_with_a_name(visits: Path, capsys: Capture) -> None:
-    table = _table(visits, capsys, *PAIRS, "--by", "plan")
-    assert table["settings"]["segments"] == ["free", "paid", "no plan"]
-    found = {(row["segment"], row["users"], row["n"]) for row in table["rows"]}
-    # u5 has an empty plan, u7 is not in the table of users
-    assert found == {("free", 4, 12), ("paid", 2, 6), ("no plan", 2, 6)}
-    assert table["columns"][0] == {"name": "segment", "label": "plan", "kind": "text"}
-
-
 @pytest.mark.parametrize("command", [PAIRS, ("agreement",), ("metrics",)], ids=lambda words: words[0])
 @pytest.mark.parametrize(
     ("words", "code", "says"),
@@ -199,29 +188,6 @@ def _three_systems(db: Database, names: str) -> None:
                 value = "A" if (n + len(rater) + ord(second)) % 3 else "B"
                 rows.append((rater, f"u{n}", "", first, second, value, ""))
     load(db, "labels", rows)
-
-
-@pytest.mark.parametrize("report", ["leaderboard", "agreement", "metrics"])
-def test_data_shared_by_all_groups_is_read_once(project_db: Path, report: str) -> None:
-    with connect(project_db) as db:
-        project = make_visits(db)
-
-        def table(chosen: CaseSelection) -> Table:
-            if report == "metrics":
-                return on_cases(Project.numbered(db, project), "metrics", chosen)
-            if report == "agreement":
-                return on_cases(Project.numbered(db, project), "agreement", chosen)
-            return on_cases(Project.numbered(db, project), "leaderboard", chosen, protocol="pairwise")
-
-        def reads(by: str | None) -> int:
-            statements: list[str] = []
-            db.connection.set_trace_callback(statements.append)
-            segmented(db, project, table, by=by)
-            db.connection.set_trace_callback(None)
-            large = ("json_group_array(kind)", "ORDER BY case_id", "LEFT JOIN slate_items")
-            return sum(part in text for text in statements for part in large)
-
-        assert reads("plan") == reads(None) > 1
 
 
 @pytest.mark.parametrize("by", [None, "plan"])
