@@ -155,40 +155,6 @@ def address_options(command: Command) -> Command:
     return cast(Command, run)
 
 
-def readers_option(command: Command) -> Command:
-    return click.option(
-        "--readers",
-        is_flag=True,
-        help="Include readers, who overrode single verdicts in the app, and people with only a few labels.",
-    )(command)
-
-
-def systems_option(command: Command) -> Command:
-    """`--systems A,B,...`, passed on as `systems` (a tuple, empty for all)."""
-    return click.option(
-        "--systems",
-        metavar="A,B,...",
-        callback=split_names,
-        help="Only these systems; for pairs, both must be among them. Default: all.",
-    )(command)
-
-
-def raters_option(command: Command) -> Command:
-    """`--raters A,B,...`, passed on as `raters` (a tuple, empty for all)."""
-    return click.option(
-        "--raters", metavar="A,B,...", callback=split_names, help="Only these raters. Default: all."
-    )(command)
-
-
-def segment_option(more: str = "") -> Callable[[Command], Command]:
-    """`--by NAME`, passed on as `by`; `more` opens its help."""
-    explanation = (
-        "Any attribute of users, such as plan: the report for each of its values; “activity”: for thirds of the users by"
-        " number of events; “context”: for the contexts with the most cases, and for the rest."
-    )
-    return click.option("--by", metavar="NAME", help=f"{more} {explanation}".strip())
-
-
 def split_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
     """The callback of an option whose value is `A,B,...`."""
     return names(value)
@@ -276,12 +242,12 @@ def _plain_or(ctx: click.Context, _: click.Parameter, value: str | None) -> str 
 
 
 class ProtocolChoice(click.ParamType[str]):
-    """A protocol that is registered when the command runs, or one of `more`. With `pairs`, only those that compare lists."""
+    """A protocol that is registered when the command runs, or one of `more`."""
 
     name = "protocol"
 
-    def __init__(self, *more: str, pairs: bool = False) -> None:
-        self.more, self.pairs = more, pairs
+    def __init__(self, *more: str) -> None:
+        self.more = more
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._choice().convert(value, param, ctx)
@@ -293,9 +259,9 @@ class ProtocolChoice(click.ParamType[str]):
         return self._choice().get_missing_message(param, ctx)
 
     def _choice(self) -> click.Choice[str]:
-        from recjudge_tui.domain.protocols import offered, with_unit
+        from recjudge_tui.domain.protocols import offered
 
-        return click.Choice((*(with_unit("pair") if self.pairs else offered()), *self.more))
+        return click.Choice((*offered(), *self.more))
 
 
 def with_options(

@@ -15,13 +15,12 @@ from recjudge_tui.cli.command import in_project, project_report, report_commands
 from recjudge_tui.cli.options import (
     db_option,
     output_option,
-    raters_option,
     split_names,
-    systems_option,
     table_options,
     with_options,
 )
 from recjudge_tui.cli.output import counting, format_of, names, narrate, open_db, put, working
+from recjudge_tui.domain.options import RATERS, SYSTEMS
 from recjudge_tui.reports.declare import K
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _USERS = click.IntRange(1)
+_RATERS = RATERS.but(help="Only these raters. Default: all.")
 
 
 @click.group(commands=report_commands("outcome"))
@@ -123,7 +123,7 @@ _TEXTS = ("text", "md", "latex")
 
 @click.command()
 @project_report
-@raters_option
+@with_options((_RATERS,))
 @click.option(
     "--statistics",
     metavar="NAME,...",
@@ -174,8 +174,7 @@ _SECTIONS = (
     type=click.Choice(_SECTIONS),
     help="Only this section; repeatable. Default: all.",
 )
-@systems_option
-@raters_option
+@with_options((SYSTEMS, _RATERS))
 def report(
     project: Project,
     out: Path | None,
