@@ -18,8 +18,7 @@ from recjudge_tui.domain.annotation import (
     AspectQuestion,
     CaseAnswers,
 )
-from recjudge_tui.domain.material import Material, SlateView, UserView
-from recjudge_tui.domain.occasions import Occasion
+from recjudge_tui.domain.material import Material, UserView
 from recjudge_tui.domain.prompt import AspectSpec, Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import REVIEWED
@@ -31,10 +30,9 @@ from recjudge_tui.people.raters import RaterSummary, combine, is_known
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import system_text, user_text
-from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.plan import default_prompt
-from recjudge_tui.runs.plan.requests import setup_of
+from recjudge_tui.runs.plan.requests import material_now, setup_of
 from recjudge_tui.runs.plan.selection import select_cases
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.plan.users import cases_of_users
@@ -62,9 +60,7 @@ from recjudge_tui.store.annotation.tasks import (
 )
 from recjudge_tui.store.cases.cases import CaseKey, case_row, ensure_cases, judged_cases
 from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.explanations import explanation_view
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.item_views import ItemViews, slate_top
+from recjudge_tui.store.data.item_views import ItemViews
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters.raters import ensure_rater, list_raters
@@ -116,7 +112,7 @@ def shown_case(db: Database, task: Task) -> ShownCase:
             material = material.model_copy(update={"example": None})
     else:
         prompt = in_words_of(db, task.project_id, prompt, settings)
-    material = material or _material_now(db, task, chosen, settings)
+    material = material or material_now(db, case_row(db, task.case_id), chosen.facts, settings)
     prompt = _without_own_example(prompt, material, task.case_id)
     material = material.model_copy(update={"user": _shown_parts(material.user, prompt)})
     return ShownCase(
@@ -230,27 +226,6 @@ def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQues
 def _graded(value: float) -> str:
     side = "List 1" if value > 0 else "List 2"
     return f"{side} by {abs(value):g}" if value else "Tie"
-
-
-def _material_now(db: Database, task: Task, chosen: Protocol, settings: RunSettings) -> Material:
-    case, project_id = case_row(db, task.case_id), task.project_id
-    text: int | None = case["explanation_id"]
-    return Material(
-        kind=chosen.facts.unit,
-        user=shown_user(
-            read_history(db, project_id, case["user_id"]),
-            settings,
-            Occasion(case["context"], case["served_at"]),
-            needed=chosen.facts.needs_history,
-        ),
-        slates=tuple(
-            SlateView(items=slate_top(db, project_id, slate, settings.top_k))
-            for slate in (case["slate_a"], case["slate_b"])
-            if slate is not None
-        ),
-        explanation=None if text is None else explanation_view(db, project_id, text),
-        top_k=settings.top_k,
-    )
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------

@@ -180,9 +180,7 @@ def _recipe(name: str, rule: Rule, raters: Sequence[str], quorum: int | None, pr
     return _Recipe(rule, names, needed, protocol)
 
 
-def is_known(
-    db: Database, project_id: int, name: str, kind: RaterKind, recipe: Mapping[str, object]
-) -> bool:
+def is_known(db: Database, project_id: int, name: str, kind: RaterKind, recipe: Mapping[str, object]) -> bool:
     """Whether the rater made by this recipe exists. Raises UsageError where its name is taken by another one."""
     if find_rater(db, project_id, name) is None:
         return False

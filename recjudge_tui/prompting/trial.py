@@ -27,8 +27,6 @@ from recjudge_tui.domain.calls import (
     estimate_prompt_tokens,
 )
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
-from recjudge_tui.domain.material import Material, SlateView
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import is_language_model
@@ -52,15 +50,11 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.control.limits import CallLimits, RunStopError
 from recjudge_tui.runs.engine.bill import Bill, CostOf
 from recjudge_tui.runs.engine.call import Question, ask
-from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.runs.plan.domain import in_words_of
-from recjudge_tui.runs.plan.requests import Setup, build_request, setup_of
+from recjudge_tui.runs.plan.requests import Setup, build_request, material_now, setup_of
 from recjudge_tui.runs.plan.settings import check_form, settings_for
 from recjudge_tui.runs.prices import cost_at, price_of
 from recjudge_tui.store.cases.cases import case_row
-from recjudge_tui.store.data.explanations import explanation_view
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.item_views import slate_top
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts.prompts import list_prompts
 from recjudge_tui.store.runs.calls import CallKey, calls_of_verdict
@@ -212,21 +206,10 @@ def question_now(
             f"It judges cases of kind {chosen.facts.unit}; this case is of kind {case['kind']} "
             f"and has {quantity(len(slates), 'list')} and {'a' if text else 'no'} text.",
         )
-    project_id, settings = case["project_id"], settings_for(chosen.name, as_published=as_published)
+    settings = settings_for(chosen.name, as_published=as_published)
     check_form(settings, prompt)
-    prompt = in_words_of(db, project_id, prompt, settings)
-    material = Material(
-        kind=chosen.facts.unit,
-        user=shown_user(
-            read_history(db, project_id, case["user_id"]),
-            settings,
-            Occasion(case["context"], case["served_at"]),
-            needed=chosen.facts.needs_history,
-        ),
-        slates=tuple(SlateView(items=slate_top(db, project_id, slate, settings.top_k)) for slate in slates),
-        explanation=explanation_view(db, project_id, text) if text else None,
-        top_k=settings.top_k,
-    )
+    prompt = in_words_of(db, case["project_id"], prompt, settings)
+    material = material_now(db, case, chosen.facts, settings)
     request = chosen.request(prompt, material, order, "", sampling_of(settings, 0))
     return Question(request, chosen, prompt, material, order, "")
 
