@@ -101,15 +101,6 @@ Value = str | float
 Flagged = Mapping[str, object]
 
 
-class NewVersion(NamedTuple):
-    """The version that holds the example. `notes` say what its author should check."""
-
-    name: str
-    version: int
-    prompt_id: int
-    notes: tuple[str, ...] = ()
-
-
 def with_case_example(
     db: Database,
     prompt_id: int,
@@ -117,8 +108,8 @@ def with_case_example(
     values: Mapping[str, Value],
     reasoning: str,
     flags: Sequence[Flagged] = (),
-) -> NewVersion:
-    """Add a case to the examples of a prompt, as a new version of the user's own.
+) -> tuple[str, int]:
+    """Add a case to the examples of a prompt, as a new version (name, number) of the user's own.
 
     The texts shown are those of the case's own request, in the first order: `example.input.KEY` is the text between
     `<KEY>` and `</KEY>` there, numbered lines as a list. `values` give each aspect's label by its name (of the
@@ -145,8 +136,7 @@ def with_case_example(
             " ".join(faults),
             "Change the values or the reasoning, or change the prompt.",
         )
-    name, version = store_prompt(db, longer.model_copy(update={"name": own_name(prompt.name)}))
-    return NewVersion(name, version, get_prompt(db, f"{name}@{version}")[0], _notes(prompt, example))
+    return store_prompt(db, longer.model_copy(update={"name": own_name(prompt.name)}))
 
 
 def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str, int]:
@@ -179,7 +169,7 @@ def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str,
     aspects = {aspect.name for aspect in prompt.aspects}
     values = {aspect: label or value for aspect, (label, value) in source.values.items() if aspect in aspects}
     flags = _placed(request_now(db, prompt, source.case_id), source.flags)
-    return with_case_example(db, prompt_id, source.case_id, values, reasoning, flags)[:2]
+    return with_case_example(db, prompt_id, source.case_id, values, reasoning, flags)
 
 
 def _newest_own(db: Database, prompt_id: int) -> tuple[int, Prompt]:
@@ -307,16 +297,3 @@ def _means(label: LabelSpec, value: Value) -> bool:
     if isinstance(value, str):
         return value.strip().casefold() in (label.name.casefold(), label.reply.casefold(), f"{label.value:g}")
     return value == label.value
-
-
-def _notes(prompt: Prompt, example: Example) -> tuple[str, ...]:
-    """Notes on what to check: lists longer than in the earlier examples, because the text may mention a length."""
-    notes = ["With this version, a judge that is asked about this case sees the answer."]
-    for key, value in example.input.items():
-        lengths = {len(e.input[key]) for e in prompt.examples if isinstance(e.input.get(key), list)}
-        if isinstance(value, list) and lengths and len(value) > max(lengths):
-            notes.append(
-                f"“{key}” has {len(value)} lines, the other examples at most {max(lengths)}. "
-                "Check what the prompt says about the length."
-            )
-    return tuple(notes)

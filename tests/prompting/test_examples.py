@@ -7,12 +7,12 @@ import pytest
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import UsageError
-from recjudge_tui.prompting.drafts import NewVersion, example_of_verdict, with_case_example
+from recjudge_tui.prompting.drafts import example_of_verdict, with_case_example
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, list_prompts, prompt_by_id
+from recjudge_tui.store.prompts.prompts import get_prompt, list_prompts
 from recjudge_tui.store.verdicts.triage_log import record
 from tests.support.runs import RULES, make_project, planned
 
@@ -33,15 +33,15 @@ def case(db: Database, kind: str) -> int:
 
 def added(
     db: Database, name: str, kind: str, values: dict[str, Any], **more: Any
-) -> tuple[NewVersion, Prompt]:
+) -> tuple[tuple[str, int], Prompt]:
     made = with_case_example(db, get_prompt(db, name)[0], case(db, kind), values, WHY, **more)
-    return made, prompt_by_id(db, made.prompt_id)
+    return made, get_prompt(db, f"{made[0]}@{made[1]}")[2]
 
 
 def test_a_pair_becomes_the_next_version_of_the_users_own(db: Database) -> None:
     made, prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
-    assert made[:2] == ("my-pairwise-media", 1)
-    row = next(row for row in list_prompts(db) if row["id"] == made.prompt_id)
+    assert made == ("my-pairwise-media", 1)
+    row = next(row for row in list_prompts(db) if row["name"] == made[0])
     assert (row["origin"], row["version"]) == ("user", 1)
     before = get_prompt(db, "pairwise-media@1")[2]
     assert prompt.examples[:-1] == before.examples
