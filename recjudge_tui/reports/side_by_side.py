@@ -31,20 +31,11 @@ METRICS = ("auc", "ndcg", "ndcg_explicit", "urd")
 NATURAL = {"inspiration": "urd", "satisfaction": "ndcg_explicit"}
 Values = Mapping[str, float | None]
 
-_CORRELATIONS = (
-    Column("rater", "Rater"),
-    Column("aspect", "Aspect"),
-    Column("metric", "Metric"),
-    Column("k", "k", "int"),
-    Column("pearson", "Pearson", "float", decimals=4),
-    *interval_columns(),
-    Column("p", "p", "float", decimals=4),
-    Column("p_holm", "p (Holm)", "float", decimals=4, minor=True),
-    Column("n", "Systems", "int"),
-    Column("same_order", "Same order"),
-    Column("natural", "Natural"),
-    Column("note", "Note"),
-)
+_CORRELATIONS = columns(
+    "rater aspect metric", Column("k", "k", "int"), Column("pearson", "Pearson", "float", decimals=4), *interval_columns(),
+    "p", Column("p_holm", "p (Holm)", "float", decimals=4, minor=True), Column("n", "Systems", "int"),
+    Column("same_order", "Same order"), Column("natural", "Natural"), "note",
+)  # fmt: skip
 _ABOUT_CORRELATIONS = (
     "the metrics are those of the lists that the rater judged; same order: Q and the metric rank the systems alike; natural:"
     " the metric measures what the aspect asks (inspiration: urd, satisfaction: ndcg_explicit)",

@@ -73,6 +73,11 @@ class Tally(NamedTuple):
     def n(self) -> int:
         return self.wins + self.ties + self.losses
 
+    @property
+    def cells(self) -> dict[str, object]:
+        """The counts and n by name."""
+        return {**self._asdict(), "n": self.n}
+
 
 def tally(outcomes: npt.ArrayLike) -> Tally:
     """Counts of 1, 0, -1 and NaN. Raises ValueError for any other value."""
