@@ -44,7 +44,7 @@ from recjudge_tui.shapes import (
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes, undefined
-from recjudge_tui.stats.hypotheses import holm, paired_counts, share_difference, sign_flip_test, user_means
+from recjudge_tui.stats.hypotheses import holm, share_difference, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import Tally, tally
 from recjudge_tui.store.cases.made_lists import foreign_lists, items_had, who_judged
@@ -566,14 +566,15 @@ def _compared(a: _Pairs, b: _Pairs) -> Row:
     a, b = a.among(a.newest(common)), b.among(b.newest(common))
     _, left, right = np.intersect1d(a.row, b.row, return_indices=True)
     first, second, user = a.right[left], b.right[right], a.user[left]
-    counts, difference = paired_counts(first, second), share_difference(first, second, user)
+    difference = share_difference(first, second, user)
+    only_first, only_second = int((first > second).sum()), int((first < second).sum())
     known = ~np.isnan(first - second)
     p = sign_flip_test(user_means((first - second)[known], user[known]))
-    same = "as often for every user" if counts.only_first else "on the same pairs"
-    untested = f"they are right {same}, so there is nothing to test" if p is None and counts.n else ""
+    same = "as often for every user" if only_first else "on the same pairs"
+    untested = f"they are right {same}, so there is nothing to test" if p is None and known.any() else ""
     return {
-        "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": counts.only_first,
-        "only_second": counts.only_second, "p": p, "note": join_notes(difference.note, untested),
+        "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": only_first,
+        "only_second": only_second, "p": p, "note": join_notes(difference.note, untested),
     }  # fmt: skip
 
 
