@@ -51,7 +51,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PAPERS = ("saer", "arena", "zhang2024")
 FOLLOWS, DIFFERS, OPEN, AS_PRINTED, NOT_COMPARED = (
     "follows", "does not follow", "not determined", "as printed", "not compared",
 )  # fmt: skip
@@ -120,6 +119,11 @@ class Figure:
     def decimals(self) -> int:
         return len(_number(self.printed)[1] or "")
 
+    @property
+    def unit(self) -> str:
+        sign = self.printed[_number(self.printed).end() :][:1]
+        return sign if sign in ("%", "×", "$") else ""
+
 
 def _number(text: str) -> re.Match[str]:
     number = _NUMBER.search(text)
@@ -129,7 +133,7 @@ def _number(text: str) -> re.Match[str]:
 
 
 def paper_toml(name: str) -> dict[str, Any]:
-    """A paper as shipped; one of PAPERS."""
+    """A paper as shipped, by the name of its file."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -291,6 +295,7 @@ class _Run:
         self.known = {figure.key: figure for figure in printed_figures(paper)}
         self.exact: set[Key] = set()
         self.reasons: list[str] = []
+        self.lacking = ""
         ruled = [(at, rule) for at in range(len(paper["tables"])) for rule in self._rules(at)]
         # what the reports on the paper's data give, by rule and place
         self._given: dict[int, dict[Where, tuple[Figure, dict[str, Any]]]] = {}
@@ -410,7 +415,8 @@ class _Run:
         common |= {"baseline": self._baseline(rows)} if "baseline" in rule.get("keep", "") else {}
         place, table = rule["place"], self.paper["tables"][at]
         datasets = self._datasets(at, project) if "{dataset}" in place else [""]
-        for row, dataset, judge in product(rows, datasets, judges if "{judge}" in place else [""]):
+        compared = _raters("judges", project, raters, self.paper.get("protocol"))
+        for row, dataset, judge in product(rows, datasets, compared if "{judge}" in place else [""]):
             cells = {**common, **row, "dataset": dataset, "judge": judge}
             if "keep" in rule and not _value(rule["keep"], cells):
                 continue
@@ -433,8 +439,8 @@ class _Run:
             found = min((system for system in systems if folded(system) == folded(wanted)), default=None)
         if found is None:
             judged = ", ".join(sorted(systems))
-            self.reasons.append(
-                f"no lists were compared with the baseline, a system called {wanted}, but: {judged}"
+            self.lacking = (
+                f"No lists were compared with the baseline, a system called {wanted}, but: {judged}."
             )
         return found
 
@@ -612,7 +618,15 @@ def reproduce(name: str, sources: Mapping[str, Project | Missing], own: Own | No
     if own is not None:
         settings |= {"project": own.project.name, "raters": list(own.raters)}
     rows = _as_rows(run, figures, settings)
-    return Reproduction(Page(f"Reproduced: {paper['source']}", (rows.answer,), tuple(tables), settings), rows)
+    return Reproduction(
+        Page(
+            f"Reproduced: {paper['source']}",
+            (rows.answer, *filter(None, [run.lacking])),
+            tuple(tables),
+            settings,
+        ),
+        rows,
+    )
 
 
 def of_project(project: Project) -> Reproduction:
@@ -639,7 +653,7 @@ def _check_own(run: _Run, own: Own, figures: Sequence[Figure]) -> None:
         who = f"“{absent[0]}” has judged nothing" if absent else "no rater has judged anything"
         raise NotFoundError(
             f"{who} in the project {own.project.name} that this paper reports",
-            "; ".join(dict.fromkeys(run.reasons)),
+            run.lacking or "; ".join(dict.fromkeys(run.reasons)),
             "Ask a judge first.",
         )
 
@@ -650,13 +664,16 @@ def _laid_out(run: _Run, at: int, figures: Sequence[Figure]) -> Table:
     table = run.paper["tables"][at]
     across, within, group = table.get("across", ""), table.get("within"), table.get("group")
     heads = [name for name in table["about"] if name not in (across, within, group)]
-    decimals: dict[tuple[str, str], int] = {}
+    # a column's decimals and unit, for the figures that are not printed
+    shown: dict[tuple[str, str], tuple[int, str]] = {}
     lines: dict[tuple[str, Where], dict[tuple[str, str], list[Figure]]] = {}
     printed: set[Where] = set()
     for figure in sorted(figures, key=lambda f: not f.printed):
         about = run.about(figure)
         column = (about.get(across, ""), figure.name)
-        decimals[column] = max(decimals.get(column, 1), figure.decimals if figure.printed else 0)
+        if figure.printed:
+            shown[column] = max(shown.get(column, (1, ""))[0], figure.decimals), figure.unit
+        shown.setdefault(column, next(iter(shown.values()), (1, "")))
         row = tuple(about[name] for name in heads)
         if figure.printed:
             printed.add(row)
@@ -670,27 +687,27 @@ def _laid_out(run: _Run, at: int, figures: Sequence[Figure]) -> Table:
             section = new_section
             rows.append(
                 {
-                    **dict.fromkeys(map(_label, decimals), ""),
+                    **dict.fromkeys(map(_label, shown), ""),
                     **dict.fromkeys((*heads, "figures"), ""),
                     heads[0]: section,
                 }
             )
         for kind in _kinds([figure for found in cells.values() for figure in found]):
-            said = {_label(column): _cell(found, kind, decimals[column]) for column, found in cells.items()}
+            said = {_label(column): _cell(found, kind, *shown[column]) for column, found in cells.items()}
             rows.append({**dict(zip(heads, row, strict=True)), "figures": kind, **said})
     columns = [Column(name, name[0].upper() + name[1:]) for name in heads]
     if all(row["figures"] in ("both", "") for row in rows):
         rows = [{name: cell for name, cell in row.items() if name != "figures"} for row in rows]
     else:
         columns.append(Column("figures", "Figures"))
-    columns += [Column(_label(column), _label(column)) for column in decimals]
+    columns += [Column(_label(column), _label(column)) for column in shown]
     number = table["table"]
     first = next(i for i, other in enumerate(run.paper["tables"]) if other["table"] == number)
     notes = dict.fromkeys(f.why for f in figures if f.printed and f.why and f.result in (DIFFERS, OPEN))
     remarks = [text for of, text in run.paper["remarks"] if of == number and first == at]
     return Table(
         f"Table {number}: {table['title']}" if number.isdigit() else table["title"], tuple(columns), tuple(rows),
-        (*map(Note, notes), *map(Note, remarks), _LAYOUT), answer=_tally(figures),
+        (*map(Note, notes), *(Note(text.rstrip(".")) for text in remarks), _LAYOUT), answer=_tally(figures),
     )  # fmt: skip
 
 
@@ -718,24 +735,22 @@ def _label(column: tuple[str, str]) -> str:
     return " ".join(filter(None, column))
 
 
-def _cell(figures: Sequence[Figure], kind: str, decimals: int) -> str | None:
+def _cell(figures: Sequence[Figure], kind: str, decimals: int, unit: str) -> str | None:
     """What a row of a kind says of the figures that share a cell."""
     if kind in ("both", "part", "published"):
         return " / ".join(f.printed for f in figures if f.printed) or None
     chosen = [f for f in figures if bool(f.printed) == (kind == "recomputed")]
     known = any(f.value is not None for f in chosen)
-    return " / ".join(_recomputed(f, decimals) for f in chosen) if known else None
+    return " / ".join(_recomputed(f, decimals, unit) for f in chosen) if known else None
 
 
-def _recomputed(figure: Figure, decimals: int) -> str:
+def _recomputed(figure: Figure, decimals: int, unit: str) -> str:
     if figure.value is None:
         return "–"
-    if not figure.printed:
-        return f"{rounded(figure.value, decimals):.{decimals}f}"
-    mark = {DIFFERS: "≠", FOLLOWS: ""}.get(figure.result, "≈")
-    unit = figure.printed[_number(figure.printed).end() :][:1]
-    shown = rounded(figure.value, figure.decimals)
-    return f"{mark}{shown:.{figure.decimals}f}{unit if unit in ('%', '×', '$') else ''}"
+    mark = {DIFFERS: "≠", FOLLOWS: "", NOT_COMPARED: ""}.get(figure.result, "≈")
+    if figure.printed:
+        decimals, unit = figure.decimals, figure.unit
+    return f"{mark}{rounded(figure.value, decimals):.{decimals}f}{unit}"
 
 
 def _tally(figures: Iterable[Figure]) -> str:
@@ -743,7 +758,7 @@ def _tally(figures: Iterable[Figure]) -> str:
     counts = Counter(f.result for f in figures if f.printed)
     total, following, differing = counts.total(), counts.pop(FOLLOWS, 0), counts.pop(DIFFERS, 0)
     if following == total:
-        return f"all {total} figures follow"
+        return f"all {total} figures follow" if total > 1 else "the figure follows"
     parts = [
         f"{following} of {total} figures follow" if following else f"none of {total} figures was recomputed"
     ]

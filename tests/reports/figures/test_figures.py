@@ -22,7 +22,7 @@ from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure
 from recjudge_tui.reports.figures.marks import Bars, Figure, Forest, Grid, Lines, Mark, Scatter, axis
 from recjudge_tui.store.opening import connect
 from tests.support.app.lists import import_labels, import_lists, judge
-from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
+from tests.support.drawn_project import USERS, drawn_project
 from tests.support.flags import make_flagged_project
 from tests.support.hostile import NAMED
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
