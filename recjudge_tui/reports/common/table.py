@@ -73,6 +73,45 @@ class Column:
         return f"{level_text(self.level)} CI"
 
 
+# columns that many reports have
+_SHARED = {
+    column.name: column
+    for column in (
+        *(Column(name, name.capitalize()) for name in (
+            "rater", "protocol", "aspect", "system", "label", "figure", "metric", "issue", "prompt", "note",
+        )),
+        Column("opponent", "Against"), Column("rater_a", "Rater"), Column("rater_b", "Against"),
+        Column("stat", "Statistic", "statistic"), Column("value", "Value", "float"), Column("share", "Share", "share"),
+        Column("ci_low", "CI low", "ci"), Column("ci_high", "CI high", "ci"), Column("rank", "Rank", "int"),
+        Column("n", "n", "int"), Column("users", "Users", "int"), Column("count", "Count", "int"),
+        Column("failed", "Failed", "int"), Column("p", "p", "float", decimals=4),
+    )
+}  # fmt: skip
+
+
+def columns(*parts: str | Column) -> tuple[Column, ...]:
+    """Columns in order: shared ones by name, as in `"rater protocol? aspect"` (`?`: minor), others as they are."""
+    out: list[Column] = []
+    for part in parts:
+        if isinstance(part, Column):
+            out.append(part)
+            continue
+        for name in part.split():
+            shared = _SHARED[name.removesuffix("?")]
+            out.append(replace(shared, minor=True) if name.endswith("?") else shared)
+    return tuple(out)
+
+
+def real(row: Row, name: str) -> float:
+    """A cell that is known to be a number."""
+    return float(cast(float, row[name]))
+
+
+def whole(row: Row, name: str) -> int:
+    """A cell that is known to be a whole number."""
+    return int(cast(int, row[name]))
+
+
 @dataclass(frozen=True)
 class Table:
     """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
@@ -126,6 +165,12 @@ def readable(
         kept.append(f"{len(rows)} of {len(seen.rows):,} rows")
     left_out = seen is not table or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
     return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
+
+
+def seen_first(table: Table, names: Sequence[str], rows: Sequence[Row] | None = None) -> Table:
+    """The table with a brief form: those of these columns that it has, and these rows (by default all)."""
+    brief = _with_columns(table if rows is None else replace(table, rows=tuple(rows)), names)
+    return replace(table, brief=brief)
 
 
 def titled(table: Table, title: str) -> Table:
