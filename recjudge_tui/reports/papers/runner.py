@@ -564,16 +564,6 @@ def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
             {"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent
         ]
         return Table("Cost of a case", columns, tuple(rows))
-    if name not in REPORTS:
-        from recjudge_tui.reports.reliability.adversarial import adversarial_table
-        from recjudge_tui.reports.reliability.position import raw_counts_table
-
-        of_pairs = name == "robustness position"
-        return (
-            raw_counts_table(project.db, project.id)
-            if of_pairs
-            else adversarial_table(project.db, project.id)
-        )
     made = make(project, name, **options)
     assert isinstance(made, Table)
     return made

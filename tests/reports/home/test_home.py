@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.commands import COMMANDS
@@ -20,6 +19,7 @@ from recjudge_tui.store.projects.projects import create_project, project_overvie
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
+from tests.support.verdicts import Project, table
 
 
 def _size(path: Path, project: int, cases: str) -> int:
@@ -55,7 +55,7 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert [(pair.upper, pair.lower) for pair in home.board.alike] == [("als", "cooc")]
     # the same number as in the notes of the leaderboard
     with connect(project_db) as db:
-        board = leaderboard_table(db, project, LeaderboardOptions("pairwise", raters=(home.board.rater,)))
+        board = table(Project(db, project), "leaderboard", protocol="pairwise", raters=(home.board.rater,))
     needed = home.board.alike[0].more
     assert needed is not None
     assert any(f"about {needed:,} more users would separate" in note for note in board.notes)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from recjudge_tui.cli.results.biases import biases
 
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
@@ -219,16 +216,6 @@ def test_what_is_unknown_says_why(project_db: Path) -> None:
         biases_table(project.db, project.id, ["anna"], ["anna"])
     with pytest.raises(NotFoundError):
         biases_table(project.db, project.id, ["nobody"])
-
-
-def test_the_command(project: Project) -> None:
-    words = ["-p", "films", "--db", str(project.db.path), "--format", "json", "--k", "4"]
-    done = CliRunner().invoke(biases, [*words, "--rater", "judge", "--truth", "people"])
-    assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)["rows"]
-    assert [(row["covariate"], row["figure"]) for row in rows] == [
-        (name, figure) for name in ("length", "popularity", "homogeneity") for figure in (RATING, BEYOND)
-    ]
 
 
 def test_near_duplicates_of_lists_are_metrics_by_name(project_db: Path) -> None:

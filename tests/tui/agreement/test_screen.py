@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
 from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
 
 from recjudge_tui.raters.combine import combine
+from recjudge_tui.reports.boards import METHODS
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.marks import METHOD_NAMES
 from recjudge_tui.stats.agreement import FUNCTIONS
@@ -31,7 +31,7 @@ from recjudge_tui.tui.kit.glyphs import UNICODE
 from recjudge_tui.tui.kit.steady_table import FigureTable
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
-from tests.support.verdicts import Project, agreement
+from tests.support.verdicts import Project, agreement, table
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
 
 async def test_the_leaderboard_shows_the_rows_of_the_report(rated: Path) -> None:
     with connect(rated) as db:
-        rows = leaderboard_table(db, 1, LeaderboardOptions("pairwise", aspect="overall")).rows
+        rows = table(Project(db, 1), "leaderboard", protocol="pairwise", aspect="overall").rows
     async with running(rated) as pilot:
         await open_screen(pilot)
         text = shown(pilot)
@@ -230,7 +230,7 @@ async def test_scores_are_ranked_by_their_mean_and_correlated_at_three_levels(pr
     judge(project_db, project, "absolute")
     judge(project_db, project, "absolute", "random")
     with connect(project_db) as db:
-        rows = leaderboard_table(db, 1, LeaderboardOptions("absolute", aspect="overall")).rows
+        rows = table(Project(db, 1), "leaderboard", protocol="absolute", aspect="overall").rows
         options = {"protocol": "absolute", "stats": ("pearson",), "levels": ("user",)}
         (pair,) = agreement(Project(db, 1), **options).rows
     async with running(project_db) as pilot:
