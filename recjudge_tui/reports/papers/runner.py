@@ -38,7 +38,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, titled
-from recjudge_tui.reports.declare import REPORTS, make
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
@@ -216,8 +216,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 class _Names(dict[str, Any]):
     """The names of an expression about a figure: the other figures of its row; cell(table, *place, figure); association of
-    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100 less
-    the row's other figures of the rule; _FUNCTIONS and the paper's constants.
+    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100
+    less the row's other figures of the rule; _FUNCTIONS and the paper's constants.
 
     `read` collects the printed figures it was computed from, `moved` is added to one of them.
     """
@@ -564,21 +564,20 @@ def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
             {"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent
         ]
         return Table("Cost of a case", columns, tuple(rows))
-    made = make(project, name, **options)
-    assert isinstance(made, Table)
-    return made
+    return table_of(project, name, **options)
 
 
 def _between(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows, those of a board of two systems as rows of one system against the other."""
-    systems: dict[object, list[object]] = {}
+    over_all = [row for row in rows if row.get("opponent", "") is None]
+    if not over_all:
+        yield from rows
+        return
     for row in rows:
-        if "opponent" in row:
-            systems.setdefault((row.get("rater"), row.get("aspect")), []).append(row["system"])
-    for row in rows:
-        two = systems.get((row.get("rater"), row.get("aspect")), [])
-        other = {"opponent": next(s for s in two if s != row["system"])} if len(two) == 2 else {}
-        yield {**row, **other} if row.get("opponent", "") is None else row
+        alike = [o for o in over_all if (o["rater"], o.get("aspect")) == (row["rater"], row.get("aspect"))]
+        rivals = [other["system"] for other in alike if other["system"] != row["system"]]
+        of_two = len(rivals) == 1 and row["opponent"] is None
+        yield {**row, "opponent": rivals[0]} if of_two else row
 
 
 def common_cases(project: Project, raters: Sequence[str], truth: str) -> Table:
