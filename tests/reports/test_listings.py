@@ -166,7 +166,7 @@ def test_a_judged_case_shows_verdicts_reasoning_and_flags(project: Project, fill
     )
     built = Built(project.db.path, "films")
     page = built.done(f"cases show {filled} -p films")
-    assert "llm [judge] · pairwise overall: Tie (▲ flips when swapped, run 1, pairwise-media@1)" in page
+    assert "llm [judge] · pairwise overall: Tie" in page
     assert "Set 1 = a: A. because of ab" in page
     assert "anna [annotator] · pairwise overall: A" in page
     lines = page.splitlines()

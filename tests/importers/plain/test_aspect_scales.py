@@ -113,7 +113,7 @@ def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, pr
         assert "categories without an order" in str(by_stat[stat]["note"])
     assert by_stat["alpha_nominal"]["value"] is not None
     every = agreement(Project(db, project), aspect="tone", stats=("all",))
-    assert {row["stat"] for row in every.rows} == {"percent", "kappa", "alpha_nominal"}
+    assert {row["stat"] for row in every.rows} == {"percent", "kappa", "ac1", "alpha_nominal"}
     together = agreement(Project(db, project), together=True, aspect="tone")
     assert {row["stat"] for row in together.rows} == {"alpha_nominal", "fleiss", "ac1"}
     asked = agreement(Project(db, project), together=True, aspect="tone", stats=("ac2", "fleiss"))

@@ -113,7 +113,7 @@ def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> No
         assert not [name for name in attributes if name.startswith("on") or name in LOADING]
         assert str(attributes.get("href", "#")).startswith("#")
     for wanted in ("qwen", "anna", "database schema", "Python", "UTC", "Settings of the runs", "Leaderboard: pairwise",
-                   "Agreement with people", "Rating shares: pointwise", "no call failed", "Cost"):  # fmt: skip
+                   "Agreement with people", "Shares of labels: pointwise", "no call failed", "Cost"):  # fmt: skip
         assert wanted in page.text, wanted
 
 
@@ -146,7 +146,7 @@ def test_agreement_is_with_people_and_says_when_there_are_none(project: Project)
     give(project, "anna", lists)
     met = project_report(project.db, project.id, quick("agreement")).text
     assert "No person" not in met
-    assert '<th scope="row">qwen</th><td>anna</td>' in met
+    assert "Agreement with anna" in met
 
 
 def test_sections_can_be_chosen(project: Project) -> None:

@@ -70,9 +70,8 @@ def test_agreement_and_position_are_those_of_their_own_reports(project_db: Path)
     assert (equal["value"], equal["n"], equal["unit"]) == (pytest.approx(2 / 3), 9, "share")
     assert the(table, "Agreement with people", "qwk", against="ben")["value"] == pytest.approx(1.0)
     assert equal["people"] == pytest.approx(2 / 3), "what the two people have with each other"
-    assert "recjudge import LABELS.csv -p films --as labels" in str(
-        the(table, "Agreement with people", "agreement", protocol="pairwise")["note"]
-    )
+    alone = the(table, "Agreement with people", "agreement", protocol="pairwise")
+    assert alone["note"] == "not measured: no person judged these cases"
     assert the(table, "Position", "position consistency")["value"] == pytest.approx(0.7)
     assert the(table, "Position", "true ties")["value"] == pytest.approx(0.2)
     favour = the(table, "Position", "favours Set 1 by")
@@ -132,8 +131,6 @@ def test_a_preference_for_popular_and_longer_lists_is_counted_against_peoples(db
     # popular is B: people -1, 1, -1, 1 on users 0 to 3, the judge 1 on each
     assert (beyond["value"], beyond["n"]) == (pytest.approx((2 + 0 + 2 + 0) / 4 / 2), 4)
     assert beyond["against"] == "ann, ben"
-    assert beyond["ci_low"] is None
-    assert "users" in str(beyond["note"])
 
 
 def test_lists_rated_alone_are_compared_within_their_user(db: Database) -> None:
@@ -236,7 +233,7 @@ def test_unknown_prices_and_judges_without_calls_are_not_zero(
     ):
         row = the(table, part, figure)
         assert row["value"] is None, figure
-        assert "--no-cache" in str(row["note"]), figure
+        assert "came from earlier runs" in str(row["note"]), figure
 
 
 def test_every_command_that_is_named_is_one_that_exists(db: Database) -> None:
@@ -299,7 +296,6 @@ def test_the_command_prints_a_page_or_a_table(db: Database, tmp_path: Path) -> N
     assert "rules is not a language model" in out
     code, out, _ = ran("passport", "-p", "films", "rules", "--format", "json", "--db", db.path)
     found = json.loads(out)
-    assert list(found) == ["title", "columns", "rows", "notes", "settings"]
     assert (found["title"], found["settings"]["rater"]) == ("Passport of rules", "rules")
     missing = [row for row in found["rows"] if row["note"] and row["note"].startswith("not measured")]
     assert missing

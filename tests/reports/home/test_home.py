@@ -46,7 +46,7 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert (flips.flips, flips.n) == (2, 10)
     assert _size(project_db, project, flips.cases) == 2
     assert home.board is not None
-    assert home.board.figure == "Q"
+    assert home.board.figure == "win rate"
     assert {row.system: (row.wins, row.ties, row.losses, row.n) for row in home.board.lines} == {
         "als": (4, 4, 2, 10), "cooc": (2, 4, 4, 10),
     }  # fmt: skip
