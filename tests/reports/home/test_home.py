@@ -53,12 +53,12 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     # the failed verdicts are listed too
     assert [_size(project_db, project, row.cases) for row in home.board.lines] == [12, 12]
     assert [(pair.upper, pair.lower) for pair in home.board.alike] == [("als", "cooc")]
-    # the same number as in the notes of the leaderboard
+    # the same number as in the answer of the leaderboard
     with connect(project_db) as db:
         board = table(Project(db, project), "leaderboard", protocol="pairwise", raters=(home.board.rater,))
     needed = home.board.alike[0].more
     assert needed is not None
-    assert any(f"about {needed:,} more users would separate" in note for note in board.notes)
+    assert f"about {needed:,} more" in board.answer
     assert home.agreement is not None
     assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
     assert home.agreement.value is not None
