@@ -185,7 +185,11 @@ def test_a_person_who_always_says_tie_is_no_judge(tmp_path: Path) -> None:
 
 ANSWERS = {
     "position": (lambda _: "Set 1", lambda at: f"reason {at}", "position decides"),
-    "one reason": (lambda body: "Set 1" if body.rfind(b"x1") < body.rfind(b"y1") else "Set 2", lambda _: "Both sets fit.", "the same"),
+    "one reason": (
+        lambda body: "Set 1" if body.rfind(b"x1") < body.rfind(b"y1") else "Set 2",
+        lambda _: "Both sets fit.",
+        "the same",
+    ),
 }
 
 

@@ -178,7 +178,12 @@ def test_a_gate_is_met_where_the_figure_is(project: Project, certain: bool) -> N
         one, _, person = _DRAWN[draw]
         verdicts = _adjudicated(one)
         share = sum(verdicts[key] == person[key] for key in person) / len(person)
-        asked = {"rater": f"one{draw}", "truth": f"person{draw}", "at_least": ("percent=0.5",), "certain": certain}
+        asked = {
+            "rater": f"one{draw}",
+            "truth": f"person{draw}",
+            "at_least": ("percent=0.5",),
+            "certain": certain,
+        }
         (row,) = table(project, "gate", **asked).rows
         assert row["value"] == pytest.approx(share)
         end = row["ci_low"] if certain else share

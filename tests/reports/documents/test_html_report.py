@@ -113,11 +113,7 @@ def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> No
         assert not [name for name in attributes if name.startswith("on") or name in LOADING]
         assert str(attributes.get("href", "#")).startswith("#")
     for wanted in ("qwen", "anna", "database schema", "Python", "UTC", "Settings of the runs", "Leaderboard: pairwise",
-<<<<<<< HEAD
                    "Agreement with people", "Shares of labels: pointwise", "No call failed", "Cost"):  # fmt: skip
-=======
-                   "Agreement: pointwise", "Rating shares: pointwise", "No call failed", "Cost"):  # fmt: skip
->>>>>>> w-core
         assert wanted in page.text, wanted
 
 

@@ -17,22 +17,9 @@ from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list
 A, TIE, B = 1.0, 0.0, -1.0
 
 # what the judge said in the orders a-b and b-a, and for how many of the 200 pairs
-SAID = (
-    ((A, A), 103),
-    ((B, B), 66),
-    ((TIE, TIE), 7),
-    ((A, B), 20),
-    ((A, TIE), 2),
-    ((B, TIE), 2),
-)
+SAID = (((A, A), 103), ((B, B), 66), ((TIE, TIE), 7), ((A, B), 20), ((A, TIE), 2), ((B, TIE), 2))
 # where both annotators pointed the same way: their direction, the judge's two answers, how many
-DIRECTED = (
-    (A, (A, A), 40),
-    (B, (B, B), 29),
-    (A, (B, B), 6),
-    (A, (A, B), 5),
-    (B, (TIE, TIE), 4),
-)
+DIRECTED = ((A, (A, A), 40), (B, (B, B), 29), (A, (B, B), 6), (A, (A, B), 5), (B, (TIE, TIE), 4))
 
 
 @pytest.fixture
