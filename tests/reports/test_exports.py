@@ -8,8 +8,6 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from recjudge_tui.domain.formulas import unmarked
-from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import exports
@@ -17,7 +15,6 @@ from recjudge_tui.reports.common.stream import ExportFormat, format_of
 from recjudge_tui.reports.exports import SAVED_AS, save_verdicts, write_verdicts
 from recjudge_tui.store.opening import connect
 from tests.support.app.projects import make_project
-from tests.support.hostile import HOSTILE
 
 COLUMNS = (
     "project,protocol,case_id,user_id,item_id,system_a,system_b,rater,rater_kind,run_id,aspect,value,label,state,"
@@ -44,14 +41,6 @@ def test_the_filtered_verdicts_are_written(project_db: Path, tmp_path: Path, fmt
     assert [p.name for p in tmp_path.glob("*.part")] == []
 
 
-def test_nothing_found_is_a_valid_file(project_db: Path) -> None:
-    project = make_project(project_db)
-    with connect(project_db) as db:
-        out = io.StringIO()
-        assert write_verdicts(Project.numbered(db, project), '"no such words"', "json", out).rows == 0
-    assert json.loads(out.getvalue()) == []
-
-
 def test_formulas_are_made_safe_and_counted(project_db: Path) -> None:
     project = make_project(project_db, cases=1)
     with connect(project_db) as db:
@@ -66,28 +55,6 @@ def test_formulas_are_made_safe_and_counted(project_db: Path) -> None:
     assert written.defused == 2
     assert "apostrophe" in written.message()
     assert json.loads(plain.getvalue())["label"] == "=1+1"
-
-
-def test_hostile_text_goes_through_csv_and_comes_back(project_db: Path) -> None:
-    texts = [text for text in HOSTILE if len(text) < 5000]
-    project = make_project(project_db, cases=len(texts))
-    with connect(project_db) as db:
-        for case, text in enumerate(texts, 1):
-            db.execute("UPDATE verdicts SET label = ? WHERE case_id = ? AND run_id IS NULL", (text, case))
-        out = io.StringIO(newline="")
-        write_verdicts(Project.numbered(db, project), "judge:anna", "csv", out)
-    labels = [row["label"] for row in csv.DictReader(io.StringIO(out.getvalue(), newline=""))]
-    assert [unmarked(label) for label in labels] == [safe_text(text) for text in texts]
-
-
-def test_a_folder_that_is_not_there_and_an_ending_that_says_nothing(project_db: Path, tmp_path: Path) -> None:
-    project = make_project(project_db)
-    target = tmp_path / "no" / "out.csv"
-    with connect(project_db) as db, pytest.raises(RecjudgeError) as error:
-        write_verdicts(Project.numbered(db, project), "", "csv", target)
-    assert "cannot be written" in error.value.title
-    with pytest.raises(UsageError):
-        format_of(Path("out.xlsx"))
 
 
 def test_an_existing_file_is_kept_when_the_writing_fails(project_db: Path, tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.common.table import Column, Row, Screen, Table, render
+from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.gate import github_text, junit_text
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from tests.support.verdicts import (
@@ -94,14 +93,6 @@ def test_a_win_rate_is_the_leaderboards_seen_from_the_first_system(project: Proj
         assert row["state"] == ("met" if value > 0.5 else "not met")
 
 
-def test_the_level_is_that_of_the_interval_and_its_heading(project: Project) -> None:
-    judged(project, "llm", *labelled(project), 0.7, 2)
-    for name in ("qwk", "percent", "failure_rate"):
-        narrow, wide = (gate(project, "llm", f"{name}=0", level=level) for level in (0.8, 0.995))
-        assert float(str(narrow.rows[0]["ci_high"])) < float(str(wide.rows[0]["ci_high"])), name
-        assert "99.5 % CI" in render(wide, "text", Screen(200)).text.replace("\u00a0", " ")
-
-
 def test_failures(project: Project) -> None:
     cases, truth = labelled(project)
     judge_lists(project, "llm", dict(zip(cases, [None, None, *truth[2:]], strict=True)))
@@ -158,21 +149,6 @@ def test_a_run_that_only_varies_passes_and_a_worse_one_does_not(project: Project
     # a run beside itself under another name: nothing changed
     judged(project, "copy", cases, truth, 0.7, 2)
     assert only(gate(project, "copy", against="may"), "qwk")["state"] == "met"
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_change_stays_in_the_figures_own_range(project: Project, seed: int) -> None:
-    """From always wrong to always right, with few users: the ends would lie beyond by a plain t interval."""
-    rng = np.random.default_rng(seed)
-    cases = [list_case(project, f"u{at}") for at in range(6)]
-    truth = [0.0, 2.0, *rng.choice(LABELS, 4).tolist()]
-    give(project, "people", dict(zip(cases, truth, strict=True)))
-    judge_lists(project, "new", dict(zip(cases, truth, strict=True)))
-    judge_lists(project, "old", dict(zip(cases, [*(2 - t for t in truth[:5]), truth[5]], strict=True)))
-    for figure, most in (("qwk", 2.0), ("kappa", 2.0), ("percent", 1.0), ("pearson", 2.0)):
-        (row,) = gate(project, "new", against="old", stats=(figure,)).rows
-        for end in (row["ci_low"], row["ci_high"]):
-            assert end is None or -most <= float(str(end)) <= most, figure
 
 
 def test_more_failures_and_fewer_wins_are_changes_for_the_worse(project: Project) -> None:
@@ -245,39 +221,6 @@ def test_a_set_that_was_not_frozen_and_answers_from_the_cache_are_told(project: 
     notes = gate(project, "june", against="may").notes
     assert f"3 of {USERS} shared calls had a different prompt text, so the set was not frozen" in notes
     assert any(note.startswith(f"5 of {USERS} calls of june came from the cache") for note in notes)
-
-
-@pytest.mark.parametrize(
-    ("rater", "more", "error"),
-    [
-        ("llm", {}, UsageError),
-        ("llm", {"stats": ("qwk",)}, UsageError),
-        ("llm", {"against": "llm"}, UsageError),
-        ("llm", {"against": "people"}, UsageError),
-        ("people", {"against": "llm"}, UsageError),
-        ("llm", {"against": "ghost"}, NotFoundError),
-        ("ghost", {"at_least": ("qwk=0",)}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "truth": "ghost"}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "truth": None}, UsageError),
-        ("llm", {"at_least": ("vibes=0",)}, UsageError),
-        ("llm", {"at_least": ("qwk",)}, UsageError),
-        ("llm", {"at_least": ("qwk=nan",)}, UsageError),
-        ("llm", {"at_least": ("win_rate=0",)}, UsageError),
-        ("llm", {"at_least": ("win_rate=0",), "pair": ("x",)}, UsageError),
-        ("llm", {"at_least": ("win_rate=0",), "pair": ("x", "ghost")}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "protocol": "arena"}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "aspect": "bogus"}, UsageError),
-        ("llm", {"against": "other", "stats": ("bias",)}, UsageError),
-    ],
-)
-def test_options_that_do_not_fit(
-    project: Project, rater: str, more: dict[str, object], error: type[Exception]
-) -> None:
-    cases, truth = labelled(project)
-    for name in ("llm", "other"):
-        judged(project, name, cases[:5], truth[:5], 0.7, 2)
-    with pytest.raises(error):
-        gate(project, rater, **more)
 
 
 def test_where_some_bounds_are_not_met_the_others_are_so_only_after_correction(project: Project) -> None:
@@ -370,17 +313,6 @@ def test_users_of_one_night_alone_are_left_out_and_counted(project: Project) -> 
     assert any(note.endswith(f"left out: {left_out}") for note in found.notes)
 
 
-def test_lists_of_one_user_are_averaged_within_a_context(project: Project) -> None:
-    night(project, MONDAY, {(f"u{at}", "home"): 1.0 for at in range(6)})
-    home = {(f"u{at}", "home"): -1.0 if at < 3 else 1.0 for at in range(6)}
-    night(project, TUESDAY, home | {(f"u{at}", "cart"): -1.0 for at in range(6)}, "other")
-    night(project, "2026-05-05T20:00:00Z", {("u0", "home"): 1.0}, "other")
-    row, _ = change(project, "other")
-    # u0 lost once and won once at home; carts have no counterpart
-    assert (row["value"], row["earlier"], row["n"]) == (pytest.approx((0.5 + 0 + 0 + 3) / 6), 1.0, 6)
-    assert row["left_out"] == 6
-
-
 def test_cases_judged_by_both_are_paired_and_a_few_of_them_do_not_stand_for_all(project: Project) -> None:
     night(project, MONDAY, of_users([1.0] * 12))
     same = night(project, MONDAY, of_users([-1.0] * 12))
@@ -440,19 +372,6 @@ def test_neither_the_order_of_rows_nor_names_matter(tmp_path: Path) -> None:
         ("renamed", lambda key: (names[key[0]], {"home": "z", "cart": "y"}[key[1]])),
     ):
         assert figures(folder, rename, True) == plain
-
-
-def test_sides_that_are_not_two_nights(project: Project) -> None:
-    run = night(project, MONDAY, of_users([1.0] * 6))
-    for rater, against, words in (
-        ("nightly", "nightly", "has no earlier run"),
-        (f"run:{run}", f"run:{run}", "with itself"),
-        ("nightly", f"run:{run}", "one of its own"),
-        (f"run:{run}", "nightly", "Name two runs|one of its own"),
-        ("nightly", "run:x", "not a run"),
-    ):
-        with pytest.raises(UsageError, match=words):
-            change(project, rater, against)
 
 
 # ---- for machines ----------------------------------------------------------------------------------------------------

@@ -178,11 +178,6 @@ def test_a_judge_that_always_says_tie_ranks_nobody(tmp_path: Path, vote: str, ra
     assert (told["answer"] == "qwen-7b ranks nobody: 30 of 30 verdicts are Tie: no information.") is not ranks
 
 
-def test_a_person_who_always_says_tie_is_no_judge(tmp_path: Path) -> None:
-    built = project(tmp_path / "person.db", labels=battles_of({("x", "y"): "T" * 30}))
-    assert [row["rank"] for row in ranking(built)] == [1, 1]
-
-
 ANSWERS = {
     "position": (lambda _: "Set 1", lambda at: f"reason {at}", "position decides"),
     "one reason": (
@@ -338,17 +333,6 @@ def test_options_that_do_not_fit_say_what_does(three: Built, options: dict[str, 
     with pytest.raises(NotFoundError, match="no rater"):
         make(opened, "leaderboard", protocol="pairwise", rater="nobody")
     opened.db.close()
-
-
-def test_nothing_judged_yet_says_so(tmp_path: Path) -> None:
-    built = project(tmp_path / "empty.db", lists={("u1", "x"): ["a"], ("u1", "y"): ["b"]})
-    for protocol, reason in (
-        ("pairwise", "no pair of lists has been judged yet"),
-        ("pointwise", "there are no verdicts yet"),
-    ):
-        table = built.table(f"leaderboard --protocol {protocol}")
-        assert table["rows"] == []
-        assert reason in table["notes"]
 
 
 def test_a_report_reads_one_state_of_the_file(three: Built, monkeypatch: pytest.MonkeyPatch) -> None:

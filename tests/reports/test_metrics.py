@@ -16,7 +16,6 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.metrics import METRICS
 from tests.builder import Built, project
 from tests.support.trec_eval import trec_eval
@@ -106,13 +105,6 @@ def test_undefined_says_why(project_db: Path) -> None:
     assert (none["rows"], none["notes"]) == ([], ["no lists yet"])
 
 
-def test_words_that_do_not_fit(shop: Built) -> None:
-    with pytest.raises(UsageError, match="Available: auc, ndcg"):
-        shop.run("metrics -p films --metrics ndgc")
-    with pytest.raises(NotFoundError, match="no system “z” in this project Available: x"):
-        shop.run("metrics -p films --systems z")
-
-
 # ---- two systems -----------------------------------------------------------------------------------------------------
 
 
@@ -158,15 +150,6 @@ def test_the_answer_and_the_test_of_two_systems(project_db: Path) -> None:
         "pop",
         "txt",
     ]
-
-
-def test_systems_that_cannot_be_compared(project_db: Path) -> None:
-    apart = with_hits(project_db, {"als": [True, True, None], "pop": [None, None, False]})
-    (row,) = apart.table("metrics -p films --k 1 --metrics ndcg --table pairs")["rows"]
-    assert (row["p"], row["p_holm"], row["separable"]) == (None, None, None)
-    assert row["note"] == "no user has a value for both"
-    alone = with_hits(project_db, {"als": [True, False]})
-    assert alone.table("metrics -p films --k 1 --table pairs")["rows"] == []
 
 
 # ---- trec_eval -------------------------------------------------------------------------------------------------------

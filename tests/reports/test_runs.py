@@ -31,19 +31,6 @@ def test_the_rate_falls_while_nothing_finishes() -> None:
     assert pace_of(times(0, 1, 2), begun + timedelta(seconds=30)).rate == pytest.approx(0.1)
 
 
-def test_pace_of_nothing_and_of_one_call_is_not_known() -> None:
-    assert pace_of([], None) == ((), 1, None, None)
-    one = pace_of(times(3), None)
-    assert one.rate is None
-    assert one.p95_s == pytest.approx(0.3)
-
-
-def test_answers_from_the_cache_have_no_latency() -> None:
-    pace = pace_of([(moment, None) for moment, _ in times(0, 1, 2)], None)
-    assert pace.p95_s is None
-    assert pace.rate == pytest.approx(1.0)
-
-
 def test_the_clock_counts_this_attempt_and_the_earlier_ones_but_no_pause(project_db: Path) -> None:
     run_id = judge(project_db, import_lists(project_db))
     with connect(project_db) as db:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.domain.occasions import Over, period_range
 from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.figures.marks import Lines
@@ -180,47 +178,6 @@ def test_periods_hold_the_verdicts_of_their_lists(tmp_path: Path) -> None:
         assert row["value"] == pytest.approx(np.mean(np.equal(known, 2.0)))
         assert (row["n"], row["failed"]) == (len(known), len(here) - len(known))
     assert {(row["period"], row["system"]) for row in found.rows} == {w for w in of.values() if w[0]}
-
-
-@pytest.mark.parametrize(
-    ("over", "since", "until", "first", "last"),
-    [
-        ("day", "2026-W10", "2026-W10", "2026-03-02", "2026-03-08"),
-        ("day", "2026-02", "2026", "2026-02-01", "2026-12-31"),
-        ("week", "2026-03", "2026-12", "2026-W09", "2026-W53"),
-        ("month", "2026-03-31", "2026-04-01", "2026-03", "2026-04"),
-        ("month", "", "2026-W01", "", "2026-01"),
-        ("import", "9", "import 10", "import 9", "import 10"),
-    ],
-)
-def test_periods_are_named_in_any_length(over: Over, since: str, until: str, first: str, last: str) -> None:
-    assert period_range(over, since, until) == (first, last)
-
-
-def test_imports_are_ordered_by_number_and_days_fall_in_months(lists: Project) -> None:
-    later = period_range("import", "9", "")
-    assert [number for number in (2, 9, 10, 100) if later.has(f"import {number}")] == [9, 10, 100]
-    assert rows_of(lists, "period", since="2026-02") == [(DAYS[1],), (DAYS[2],)]
-    assert rows_of(lists, "period", until="2026-01") == [(DAYS[0],)]
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"since": "last week"}, "“last week” is not a period"),
-        ({"over": "month", "until": "2026-13"}, "“2026-13” is not a period"),
-        ({"over": "import", "since": "2026-03"}, "is not the number of an import"),
-        ({"over": "week", "since": "2026-05", "until": "2026-03"}, "2026-05 is after 2026-03"),
-        ({"of": ("z",)}, "Available: x"),
-        ({"protocol": "guess"}, "no protocol"),
-        ({"rater": "nobody"}, "no rater"),
-        ({"contexts": ("garden",)}, "no context “garden”"),
-        ({"metrics": ("ndgc",)}, "Available: auc, ndcg"),
-    ],
-)
-def test_options_that_do_not_fit(lists: Project, options: dict[str, Any], says: str) -> None:
-    with pytest.raises((UsageError, NotFoundError), match=says):
-        rows_of(lists, **options)
 
 
 # ---- another model or prompt -----------------------------------------------------------------------------------------

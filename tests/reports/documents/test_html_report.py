@@ -13,9 +13,9 @@ import pytest
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports import html_report
+from recjudge_tui.reports.common.table import TableText
 from recjudge_tui.reports.html_report import NO_PICTURES, SECTIONS, ReportOptions, inline_svg
 from recjudge_tui.reports.html_report import project_report as _report
-from recjudge_tui.reports.common.table import TableText
 from recjudge_tui.store.database import Database
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import (
@@ -157,12 +157,6 @@ def test_sections_can_be_chosen(project: Project) -> None:
         project_report(project.db, project.id, quick("weather"))
 
 
-def test_an_empty_project_is_a_whole_page(project: Project) -> None:
-    page = Page(project_report(project.db, project.id, quick()).text)
-    assert len(page.all("section")) == len(SECTIONS)
-    assert "Nothing of this was judged here." in page.text
-
-
 def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(project: Project) -> None:
     judged(project)
     project.db.execute("UPDATE prompts SET content = '{}'")
@@ -257,9 +251,3 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
     assert "anna" not in page
     with pytest.raises(NotFoundError, match="no rater “zoe”"):
         project_report(project.db, project.id, ReportOptions(raters=("qwen", "zoe")))
-
-
-def test_the_pictures_are_of_the_systems_too(project: Project) -> None:
-    judged(project)
-    options = ReportOptions(("pictures",), systems=("x",))
-    assert "Only the systems x." in project_report(project.db, project.id, options).text

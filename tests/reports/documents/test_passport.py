@@ -7,15 +7,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from recjudge_tui.cli.judging.run import run as run_command
-from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.cli.words import command
-from recjudge_tui.reports.common.table import FORMATS, Note, Row, Table, render
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.common.table import FORMATS, Note, Row, Table, render
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.passport import page
 from recjudge_tui.runs.engine.engine import work
@@ -133,43 +131,6 @@ def test_a_preference_for_popular_and_longer_lists_is_counted_against_peoples(db
     assert beyond["against"] == "ann, ben"
 
 
-def test_lists_rated_alone_are_compared_within_their_user(db: Database) -> None:
-    popular(db)
-    run = planned(db, protocol="pointwise")
-    work(db.path, run)
-    # of each user the cool list comes first
-    decide(db, run, [0.0, 2.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0, None, 2.0, 0.0, 2.0])
-    own = the(passport(db, "rules"), "Preferences", "prefers popular items")
-    # five lists with a popularity of 0 and six of 5, of which one is alone
-    per_sd = np.std([0.0] * 5 + [5.0] * 6) / 5
-    assert (own["value"], own["n"]) == (pytest.approx((2 + 1 + 0 - 1 + 2) / 5 * per_sd), 10)
-
-
-def test_longer_texts_are_compared_within_their_user(db: Database) -> None:
-    popular(db)
-    texts = [("user_id", "item_id", "system", "text")]
-    for n in range(4):
-        texts += [
-            (f"u{n}", "hot", "brief", "Good."),
-            (f"u{n}", "hot", "wordy", "Good, as many have said before."),
-        ]
-        texts += [(f"u{n}", "cold", "brief", "Fine.")]
-    load(db, "explanations", texts)
-    run = planned(db, protocol="explanation")
-    work(db.path, run)
-    with db.transaction():
-        db.execute(
-            """UPDATE verdicts SET value = (SELECT CASE WHEN c.system_a = 'wordy' AND c.user_id <> 'u0' THEN 5 ELSE 3 END
-               FROM cases c WHERE c.id = case_id) WHERE run_id = ?""",
-            (run,),
-        )
-    found = rows(passport(db, "rules"), "Preferences", "prefers longer texts")
-    assert {r["aspect"] for r in found} == {"persuasiveness", "transparency", "accuracy", "satisfaction"}
-    # two points for one text in three, of three users of four
-    assert [r["n"] for r in found] == [12] * 4
-    assert [r["value"] for r in found] == pytest.approx([0.75 * 2 * np.std([0, 0, 1])] * 4)
-
-
 def test_equal_answers_are_counted_over_pairs_of_repeats_also_as_another_rater(db: Database) -> None:
     make_project(db, users=8)
     with start("openai_api", "--by-seed") as server:
@@ -254,15 +215,6 @@ def test_every_command_that_is_named_is_one_that_exists(db: Database) -> None:
         elif words[1] == "robustness":
             code, _, err = ran(*words[1:], "--dry-run", "--db", db.path)
             assert code == 0, err
-
-
-def test_only_who_was_asked_has_a_passport(project_db: Path) -> None:
-    project = new_project(project_db)
-    give(project, "ann", {list_case(project, "u1"): 2.0})
-    with pytest.raises(UsageError, match="“ann” has no passport"):
-        passport(project.db, "ann")
-    with pytest.raises(NotFoundError, match="no rater “nobody”"):
-        passport(project.db, "nobody")
 
 
 def test_hostile_names_harm_no_format(project_db: Path) -> None:

@@ -107,18 +107,6 @@ def test_a_trend_is_of_systems_that_came_again(project_db: Path, tmp_path: Path)
     assert systems_with_a_trend("als", "5432") == ["als"]
 
 
-def test_of_one_case_and_of_one_label(project_db: Path) -> None:
-    project = import_lists(project_db, users=1)
-    judge(project_db, project, "pairwise")
-    import_labels(project_db, given={"anna": ("A",)})
-    with connect(project_db) as db:
-        home = project_home(db, project)
-    assert home.board is not None
-    assert [row.n for row in home.board.lines] == [1, 1]
-    assert home.agreement is not None
-    assert (home.agreement.n, home.agreement.ceiling) == (1, None)
-
-
 def test_labels_alone_rank_systems_and_ask_for_no_steps(project_db: Path) -> None:
     import_lists(project_db, "other", users=1)
     with connect(project_db) as db:

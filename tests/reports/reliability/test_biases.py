@@ -7,13 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.biases import BEYOND, RATING, Slope, biases_table
+from recjudge_tui.reports.biases import BEYOND, RATING, biases_table
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.retrieval import REDUNDANCY
-from recjudge_tui.store.verdicts.ratings import Question
 from tests.support.runs import load
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 
@@ -113,22 +111,6 @@ def test_the_slope_is_that_of_least_squares_with_an_intercept_for_every_user(pro
         assert further == pytest.approx(float(str(own)) - float(str(theirs)))
 
 
-def test_the_interval_leaves_out_one_user_at_a_time() -> None:
-    rng = np.random.default_rng(4)
-    user = np.repeat(np.arange(30), 3)
-    x, y = rng.normal(size=(2, 90))
-    slope = Slope(Question("a", "pointwise", "overall"), "length", RATING, x, y + 0.5 * x, user, 1.0)
-    found = slope.estimate()
-    whole = float((x * slope.y).sum() / (x * x).sum())
-    without = [float((x * slope.y)[user != u].sum() / (x * x)[user != u].sum()) for u in range(30)]
-    error = np.sqrt(29 / 30 * np.var(without) * 30)
-    assert found.value == pytest.approx(whole)
-    assert found.ci_low is not None
-    assert found.ci_high is not None
-    # the quantile allows for few users and skew: a little wider than 1.96 errors to each side
-    assert 2 * 1.96 * error < found.ci_high - found.ci_low < 3 * 1.96 * error
-
-
 def test_a_planted_bias_is_found_and_a_fair_rater_is_left_alone(project: Project) -> None:
     table = biases_table(project.db, project.id, truth=["people"], k=4)
     assert {row["rater"] for row in table.rows} == {"judge", "fair"}
@@ -203,19 +185,6 @@ def test_titles_stand_in_for_categories_and_texts_have_a_length_only(project_db:
     )
     (of_texts,) = (row for row in table.rows if row["protocol"] == "explanation")
     assert (of_texts["covariate"], of_texts["finding"]) == ("length", "favours longer texts")
-
-
-def test_what_is_unknown_says_why(project_db: Path) -> None:
-    project = new_project(project_db)
-    assert biases_table(project.db, project.id).notes == ("no rating of lists or texts yet",)
-    give(project, "anna", {list_case(project, "u"): 1.0})
-    assert {row["note"] for row in biases_table(project.db, project.id).rows} == {
-        f"no judged case has a known {name}" for name in ("length", "popularity", "homogeneity")
-    }
-    with pytest.raises(UsageError):
-        biases_table(project.db, project.id, ["anna"], ["anna"])
-    with pytest.raises(NotFoundError):
-        biases_table(project.db, project.id, ["nobody"])
 
 
 def test_near_duplicates_of_lists_are_metrics_by_name(project_db: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.calibration import strictness_table
@@ -139,20 +139,6 @@ def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> N
     alone = strictness_table(opened(judged), (), ("anna",))
     note = one(alone, figure="bias", protocol="pointwise")["note"]
     assert note == "no case that another annotator also judged"
-
-
-def test_who_takes_part_must_be_clear(judged: Project, project_db: Path) -> None:
-    judge_lists(judged, "other", {list_case(judged, "u000", "alpha"): 1.0})
-    with pytest.raises(UsageError, match="needs exactly one judge"):
-        benchmark(judged)
-    table = benchmark(judged, "llm")
-    assert table.settings["annotators"] == ["anna", "ben"]
-    assert "other" not in {row["rater"] for row in table.rows}
-    combine(judged.db, judged.id, "majority", "majority", ["anna", "ben"])
-    with pytest.raises(UsageError, match="several raters could be the consensus"):
-        benchmark(judged, "llm")
-    with pytest.raises(NotFoundError):
-        benchmark(judged, "llm", truth="nobody")
 
 
 def test_without_a_consensus_people_stand_beside_the_judge(project_db: Path) -> None:
