@@ -243,25 +243,6 @@ def test_a_metric_is_correlated_with_every_aspect(project: Project) -> None:
     }
 
 
-def test_a_list_metric_is_compared_with_pointwise_verdicts_and_other_metrics(project: Project) -> None:
-    cases = two_people(project)
-    for name in ("ndcg@10", "mrr"):
-        values: dict[int, float | None] = {case: at / 9 for at, case in enumerate(cases)}
-        give(project, name, values, protocol_name="absolute", kind="metric")
-    table = agreement(project, stats=("pearson",))
-    assert {(row["rater_a"], row["rater_b"], row["protocol"]) for row in table.rows} == {
-        ("mrr", "ndcg@10", "absolute"),
-        ("anna", "ben", "pointwise"),
-        *((name, person, "pointwise") for name in ("ndcg@10", "mrr") for person in ("anna", "ben")),
-    }
-    assert only(table, rater_a="mrr", rater_b="ndcg@10")["value"] == pytest.approx(1)
-    pointwise = agreement(project, protocol="pointwise", raters=("mrr",), truth="anna")
-    assert {row["stat"] for row in pointwise.rows} == {"pearson", "spearman"}
-    assert only(pointwise, stat="pearson")["value"] == pytest.approx(
-        pearson([at / 9 for at in range(8)], ANNA)
-    )
-
-
 def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> None:
     """Means of 1, 2, 3, 4 and 5 by the user, of 1, 3, 2, 4 and 5 by the judge; of two systems there is nothing to say."""
     for rater, kind, means in (("user", "ground_truth", (1, 2, 3, 4, 5)), ("llm", "judge", (1, 3, 2, 4, 5))):

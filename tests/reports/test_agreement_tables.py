@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.project import Project as OpenProject
@@ -182,37 +181,6 @@ def test_a_case_counts_where_all_have_a_value(scored: Project) -> None:
     assert {row["n"] for row in without.rows} == {24}
     filled = agreement(scored, ensembles=True, truth="user", aspect="satisfaction", missing_judge=0.0)
     assert {row["n"] for row in filled.rows} == {24}
-
-
-PEOPLE = (1.0, 3.0, 5.0, 2.0, 4.0, 4.0)
-
-
-MEANS = (0.0, 2.6, 4.2, 2.2, 3.8, 4.6)
-
-
-@pytest.fixture
-def means(project_db: Path) -> Project:
-    project = new_project(project_db)
-    cases = [text_case(project, f"u{at}", "i", "x") for at in range(len(PEOPLE))]
-    for rater, values in (("anna", PEOPLE), ("llm", MEANS), ("ben", PEOPLE[::-1])):
-        given = dict(zip(cases, values, strict=True))
-        give(project, rater, given, protocol_name="explanation", aspect="accuracy", kind="annotator")
-    return project
-
-
-def test_correlations_by_default_with_the_reason(means: Project) -> None:
-    table = agreement(means, raters=("llm",), truth="anna")
-    value = {row["stat"]: row["value"] for row in table.rows}
-    assert value == {
-        "pearson": pytest.approx(pearsonr(MEANS, PEOPLE).statistic),
-        "spearman": pytest.approx(spearmanr(MEANS, PEOPLE).statistic),
-        "kendall": pytest.approx(kendalltau(MEANS, PEOPLE).statistic),
-    }
-    # 0 is a whole number beyond the labels, and not the reason
-    assert any(
-        "llm gives values between the labels (such as 2.2): correlations" in note for note in table.notes
-    )
-    assert not any("(0)" in note for note in (*table.notes, *(str(row["note"]) for row in table.rows)))
 
 
 def pairs(project: Project) -> dict[int, float]:

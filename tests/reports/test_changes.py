@@ -16,24 +16,19 @@ from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.changes import (
     cases_table,
     compare_sides,
-    offered_sides,
     prompt_diff,
     sides_named,
-    usual_sides,
 )
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.hypotheses import bowker, sign_flip_test, stuart_maxwell
-from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.verdicts.changes import Cell
 from tests.support.verdicts import (
     Project,
     give,
     judge_lists,
-    judge_pairs,
     list_case,
     new_project,
-    pair_case,
     table,
 )
 
@@ -132,45 +127,6 @@ def test_where_users_have_several_cases_each_user_counts_once(project: Project) 
     assert "no user has more changes in one direction" in str(row["note"])
 
 
-def test_scores_without_labels_are_shown_in_bands(project: Project) -> None:
-    rng = np.random.default_rng(2)
-    first = rng.random(60).round(3)
-    second = np.clip(first + rng.choice([-0.1, 0.0, 0.2], 60), 0, 1).round(3)
-    cases = [list_case(project, f"u{at}") for at in range(60)]
-    for name, values in (("anna", first), ("ben", second)):
-        give(project, name, dict(zip(cases, values.tolist(), strict=True)), protocol_name="absolute")
-    row = only(project)
-    up, down = int((second > first).sum()), int((second < first).sum())
-    assert (row["up"], row["down"], row["up_is"], row["test"]) == (
-        up,
-        down,
-        "higher",
-        "sign flips over users",
-    )
-    estimate = mean_estimate(second - first, [f"u{at}" for at in range(60)], (-1.0, 1.0))
-    assert (row["difference"], row["ci_low"]) == pytest.approx((estimate.value, estimate.ci_low))
-    rows = compare(project, table="transitions").rows
-    assert [line["to"] for line in rows[:5]] == ["0.8-1", "0.6-0.8", "0.4-0.6", "0.2-0.4", "0-0.2"]
-    opened = OpenProject.numbered(project.db, project.id)
-    (part,) = compare_sides(opened, sides_named(opened, "anna", "ben"), Selection()).parts
-    for at, line in enumerate(rows):
-        said, now = part.levels[at // 5], part.levels[at % 5]
-        inside = (first >= said.low) & (first <= said.high) & (second >= now.low) & (second <= now.high)
-        assert line["count"] == int(inside.sum()) == part.cases(Cell(*said[1:], *now[1:])).size
-
-
-def test_pairs_turn_towards_a_system_and_arena_meets_pairwise(project: Project) -> None:
-    cases = [pair_case(project, f"u{at}") for at in range(6)]
-    give(project, "anna", dict(zip(cases, [1, 1, 0, -1, -1, 0], strict=True)), protocol_name="pairwise")
-    values: dict[int, float | None] = dict(zip(cases, [1.0, -1.0, -1.0, -1.0, 0.0, None], strict=True))
-    give(project, "arena", values, protocol_name="arena", kind="judge")
-    row = only(project, "anna", "arena")
-    assert [row[name] for name in ("protocol", "n", "up", "down", "failed")] == ["pairwise", 5, 1, 2, 1]
-    assert row["up_is"] == "towards A"
-    listed = compare(project, "anna", "arena", table="cases").rows
-    assert [row["direction"] for row in listed] == ["towards b", "towards b", "towards a"]
-
-
 def test_by_system_adds_up_and_several_tests_are_adjusted(project: Project) -> None:
     rng = np.random.default_rng(8)
     for system in ("als", "bpr"):
@@ -241,17 +197,3 @@ def test_a_diff_has_its_headers_and_no_line_is_lost() -> None:
     lines = prompt_diff("a\nb\nc", "a\nB\nc", "one", "two")
     assert lines == ("--- one", "+++ two", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")
     assert prompt_diff("a", "a") == ()
-
-
-def test_who_can_be_compared_and_who_is_first(project: Project) -> None:
-    opened = OpenProject.numbered(project.db, project.id)
-    assert (usual_sides(opened), offered_sides(opened)) == (None, ())
-    cases = lists(project, [2, 1], [1, 1])
-    assert usual_sides(opened) == ("anna", "ben")
-    old = judge_lists(project, "old", dict.fromkeys(cases, 1.0))
-    assert usual_sides(opened) == ("old", "anna")
-    new = judge_lists(project, "new", dict.fromkeys(cases, 1.0))
-    judge_pairs(project, "other", {pair_case(project, "u"): (1.0, 1.0)})
-    assert usual_sides(opened) == ("old", "new")
-    words = [word for word, _ in offered_sides(opened)]
-    assert words == ["new", "old", "other", "anna", "ben", f"run:{new + 1}", f"run:{new}", f"run:{old}"]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
@@ -140,22 +139,3 @@ def test_the_cheapest_first_and_what_is_worth_its_money(project: Project) -> Non
     # `poor` is dearer than `fair` and worse; nobody who answers always agrees more than `dear`
     assert (found["fair"], found["poor"], found["dear"]) == (True, False, True)
     assert "agrees most with people on pointwise, overall (percent" in table.answer
-
-
-def test_other_rules_and_a_person_with_a_price(project: Project) -> None:
-    assert by_set(project, rule="dawid-skene")["dear + fair + poor"]["answered"] == 1
-    assert {row["stat"] for row in by_set(project, rule="mean").values()} == {"pearson"}
-    project.db.execute(
-        """UPDATE calls SET cost_usd = NULL WHERE run_id =
-           (SELECT ru.id FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE r.name = 'fair')"""
-    )
-    cases = [list_case(project, f"u{at:02}") for at in range(ITEMS)]
-    give(project, "anna", dict.fromkeys(cases, 1.0) | {cases[0]: 2.0})
-    found = by_set(project, raters=("anna", "fair", "dear"), human_price=0.111)
-    assert (found["fair"]["cost_per_case"], found["fair"].get("efficient")) == (None, None)
-    assert "cost unknown" in str(found["fair"]["note"])
-    assert found["dear + anna"]["cost_per_case"] == pytest.approx(0.161)
-    for at in range(9):
-        give(project, f"judge{at}", {cases[0]: 1.0}, kind="judge")
-    with pytest.raises(UsageError, match="judges make 4,095 ensembles"):
-        by_set(project)

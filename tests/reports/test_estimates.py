@@ -92,24 +92,6 @@ def test_seen_from_the_other_system_everything_is_turned(
     assert sum(float(str(row["value"])) for row in shares) == pytest.approx(1)
 
 
-def test_more_than_two_systems_stand_against_all_and_each_other(project_db: Path) -> None:
-    project = new_project(project_db)
-    wins: dict[int, tuple[float | None, float | None]] = {}
-    for first, second in (("a", "b"), ("a", "c"), ("b", "c")):
-        for at in range(40):
-            value = 1.0 if (at + len(wins)) % 3 else -1.0
-            wins[pair_case(project, f"u{at:02}", first, second)] = (value, value)
-    judge_pairs(project, "llm", wins)
-    labels = {case: both[0] for at, (case, both) in enumerate(wins.items()) if at % 40 < 20}
-    give(project, "anna", labels, protocol_name="pairwise")
-    table = estimated(project, "pairwise")
-    assert [(row["system"], row["opponent"]) for row in table.rows if row["source"] == "both"] == [
-        ("a", None), ("a", "b"), ("a", "c"), ("b", None), ("b", "c"), ("c", None),
-    ]  # fmt: skip
-    over_all = only(table, system="b", opponent=None, source="both")
-    assert (over_all["n_labelled"], over_all["n_judged"]) == (40, 80)
-
-
 def test_shares_and_means_of_lists(project_db: Path) -> None:
     said = [float(at * 7 % 3) for at in range(80)]
     project = lists(project_db, 80, [*said], dict(enumerate(said[1:41])))

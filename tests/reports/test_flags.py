@@ -15,7 +15,6 @@ from tests.support.flags import make_flagged_project
 from tests.support.runs import load, planned
 
 Cells = dict[Any, tuple[Any, ...]]
-LABELS = ("rater", "user_id", "system", "aspect", "value", "protocol", "rater_kind", "flags")
 
 
 @pytest.fixture
@@ -87,17 +86,6 @@ def test_a_judge_beside_people_on_the_lists_it_judged(shop: Built) -> None:
 def test_a_judge_was_shown_the_top_of_a_list(shop: Built) -> None:
     judge(shop, top_k=2)
     assert {row["n"] for row in rows(shop, "--of items --raters rules")} == {2}
-
-
-def test_what_cannot_be_counted_is_said(shop: Built) -> None:
-    add(shop, "labels", LABELS, ("cleo", "u1", "x", "overall", "Poor", "pointwise", "annotator", "zz:other"))
-    add(shop, "labels", LABELS[:-1], ("dora", "u1", "x", "overall", "Poor", "pointwise", "annotator"))
-    assert counts(shop, "--raters cleo") == {"any": (1, 1), "other": (1, 1)}
-    assert counts(shop, "--raters cleo --of items") == {"any": (0, 4), "other": (0, 4)}
-    notes = shop.table("flags -p films --of items")["notes"]
-    assert "cleo: not counted: 1 flag on items that are not in the list" in notes
-    assert "left out, because neither their labels nor their prompts have flags: dora" in notes
-    assert not rows(shop, rater="dora")
 
 
 def test_agreement_on_items(shop: Built) -> None:

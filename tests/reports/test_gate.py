@@ -118,22 +118,6 @@ def test_a_missing_figure_does_not_meet_a_bound(project: Project) -> None:
     assert "has not compared" in str(row["note"])
 
 
-def test_every_aspect_must_meet_it(project: Project) -> None:
-    for aspect, values in (("accuracy", (1.0, 2.0, 5.0)), ("transparency", (5.0, 2.0, 1.0))):
-        cases = [text_case(project, f"u{at}", "i", "x") for at in range(3)]
-        for name, given in (("llm", (1.0, 2.0, 5.0)), ("people", values)):
-            kind = "judge" if name == "llm" else "annotator"
-            verdicts = dict(zip(cases, given, strict=True))
-            give(project, name, dict(verdicts), protocol_name="explanation", aspect=aspect, kind=kind)  # type: ignore[arg-type]
-    found = gate(project, "llm", "qwk=0.5")
-    assert {row["aspect"]: row["state"] for row in found.rows} == {
-        "accuracy": "met",
-        "transparency": "not met",
-    }
-    assert found.answer == "Gate not met: 1 of 2 checks failed (qwk against people, at least 0.5)."
-    assert [row["aspect"] for row in gate(project, "llm", "qwk=0.5", aspect="accuracy").rows] == ["accuracy"]
-
-
 def test_a_run_that_only_varies_passes_and_a_worse_one_does_not(project: Project) -> None:
     cases, truth = labelled(project)
     for rater, right, seed in (("may", 0.7, 2), ("june", 0.7, 3), ("july", 0.2, 4)):
@@ -170,24 +154,6 @@ def test_more_failures_and_fewer_wins_are_changes_for_the_worse(project: Project
         "not met",
     )
     assert only(gate(project, "may", against="july", truth=None), "failure_rate")["state"] == "met"
-
-
-def test_an_unknown_check_is_neither_met_nor_failed(project: Project) -> None:
-    cases, truth = labelled(project)
-    judged(project, "may", cases, truth, 0.7, 2)
-    judge_lists(project, "june", dict.fromkeys(cases, 1.0))
-    judge_lists(project, "far", {list_case(project, "elsewhere"): 1.0})
-    judge_pairs(project, "pairs", {pair_case(project, "u1"): (1.0, 1.0)})
-    for rater, against, stat, note in (
-        ("june", "may", "pearson", "undefined for the later run"),
-        ("may", "far", "failure_rate", "no case that both runs were asked about"),
-        ("may", "pairs", "qwk", "pairs did not answer this"),
-    ):
-        found = gate(project, rater, against=against, stats=(stat,))
-        (row,) = found.rows
-        assert row["state"] == "unknown"
-        assert note in str(row["note"]) or "no user and systems" in str(row["note"])
-        assert found.answer == "Gate undecided: 1 of 1 checks could not be determined."
 
 
 def test_the_served_model_changed_only_where_both_replied_and_differ(project: Project) -> None:
@@ -311,38 +277,6 @@ def test_users_of_one_night_alone_are_left_out_and_counted(project: Project) -> 
     later = "6 cases of the later run (6 users that only it judged)"
     left_out = f"{later} and 4 cases of the earlier run (4 users that only it judged)"
     assert any(note.endswith(f"left out: {left_out}") for note in found.notes)
-
-
-def test_cases_judged_by_both_are_paired_and_a_few_of_them_do_not_stand_for_all(project: Project) -> None:
-    night(project, MONDAY, of_users([1.0] * 12))
-    same = night(project, MONDAY, of_users([-1.0] * 12))
-    row, _ = change(project)
-    assert (row["paired"], row["change"]) == ("by case: both judged the same lists", -1.0)
-    # a case of the night before is judged again together with the new ones
-    third = night(project, TUESDAY, of_users([1.0] * 12), "third")
-    night(project, MONDAY, of_users([1.0]), "third")
-    row, _ = change(project, "third", f"run:{same}")
-    assert (row["paired"], row["paired_users"]) == (OTHER_TIMES, 12)
-    row, _ = change(project, f"run:{third}", f"run:{same}")
-    assert (row["value"], row["earlier"]) == (1.0, 0.0)
-
-
-def test_the_agreement_with_people_is_that_of_each_night(project: Project) -> None:
-    rng = np.random.default_rng(3)
-    for served_at, right in ((MONDAY, 1.0), (TUESDAY, 0.2)):
-        truth = [float(value) for value in rng.choice([-1.0, 1.0], 60)]
-        said = [value if rng.random() < right else -value for value in truth]
-        run = night(project, served_at, of_users(said))
-        rows = project.db.rows("SELECT case_id FROM run_cases WHERE run_id = ? ORDER BY case_id", (run,))
-        give(
-            project,
-            "people",
-            dict(zip((row[0] for row in rows), truth, strict=True)),
-            protocol_name="pairwise",
-        )
-    row, _ = change(project, truth="people", stats=("percent",))
-    share = np.mean(np.array(said) == np.array(truth))
-    assert (row["value"], row["earlier"], row["state"]) == (pytest.approx(share), 1.0, "not met")
 
 
 def test_neither_the_order_of_rows_nor_names_matter(tmp_path: Path) -> None:

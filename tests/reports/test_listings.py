@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate, User
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_page
 from recjudge_tui.reports.common.table import Note, Table, render
@@ -24,9 +23,7 @@ from tests.support.verdicts import (
     Project,
     give,
     import_target,
-    judge_lists,
     judge_pairs,
-    list_case,
     new_project,
 )
 
@@ -55,22 +52,6 @@ def test_what_is_empty_names_the_next_step(project: Project) -> None:
     assert listed(project, "runs failures").answer == "No call failed."
     project.db.execute("DELETE FROM projects")
     assert step(listings.projects(project.db)) == "import"
-
-
-def test_raters_and_what_they_are_made_of(project: Project) -> None:
-    case = list_case(project, "u")
-    for name, value in (("anna", 2.0), ("ben", None), ("cleo", 1.0)):
-        give(project, name, {case: value})
-    combine(project.db, project.id, "gold", "strict", ["cleo", "anna"])
-    judge_lists(project, "rules", {case: 2.0}, kind="rules")
-    table = listed(project, "rater list")
-    rows = {row["name"]: row for row in table.rows}
-    assert rows["gold"]["recipe"] == "strict of anna, cleo"
-    assert (rows["ben"]["verdicts"], rows["ben"]["failed"]) == (1, 1)
-    assert str(rows["rules"]["settings"]).startswith("rules; pointwise-media@1")
-    assert "rules is not a language model" in " ".join(table.notes)
-    prompts = {row["name"]: row["runs"] for row in listings.prompts(project.db).rows}
-    assert prompts["pointwise-media"] == 1
 
 
 @pytest.fixture

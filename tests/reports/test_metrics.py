@@ -78,33 +78,6 @@ def test_gain_and_relevance_are_chosen(shop: Built) -> None:
     assert rows(shop, "--k 2 --relevant-from 5 --metrics recall")["x", "recall"]["n"] == 1
 
 
-def test_who_has_no_list_and_what_is_empty(shop: Built) -> None:
-    shop.load("events", [EVENTS[0], ("u3", "heldout_click", "a", "")])
-    for words in ("", "--systems x"):
-        notes = shop.table(f"metrics -p films --k 2 {words}")["notes"]
-        assert "x: 1 user with held-out events has no list and is not counted" in notes
-    shop.load("lists", [LISTS[0], ("u2", "w", "e", 1, "")])
-    found = rows(shop, "--k 2 --metrics mrr,auc")
-    assert {key: (row["value"], row["n"]) for key, row in found.items()} == {
-        ("w", "mrr"): (1.0, 1), ("w", "auc"): (None, 0), ("x", "mrr"): (0.25, 2), ("x", "auc"): (0.5, 1),
-    }  # fmt: skip
-    assert list(rows(shop, "--metrics coverage,mrr --systems w")) == [("w", "coverage"), ("w", "mrr")]
-
-
-def test_undefined_says_why(project_db: Path) -> None:
-    bare = project(project_db.with_name("bare.db"), lists={("u1", "x"): "ab"})
-    table = bare.table("metrics -p films")
-    undefined = {row["metric"]: row["note"] for row in table["rows"] if row["value"] is None}
-    assert {"auc", "ndcg", "recall", "ndcg_explicit", "err", "rprec", "novelty", "popularity"} <= set(
-        undefined
-    )
-    assert all(undefined.values())
-    assert any("heldout_" in note for note in table["notes"])
-    assert "-0.0" not in bare.done("metrics -p films --all")
-    none = project(project_db.with_name("none.db"), items={"a": "a"}).table("metrics -p films")
-    assert (none["rows"], none["notes"]) == ([], ["no lists yet"])
-
-
 # ---- two systems -----------------------------------------------------------------------------------------------------
 
 

@@ -37,8 +37,7 @@ from tests.support.adversarial_project import (
     recorded,
 )
 from tests.support.planted_project import flagging_judge, judged_faults_run, make_shop
-from tests.support.runs import load, planned, server_judge
-from tests.support.servers.process import ServerProcess
+from tests.support.runs import load, planned
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 
@@ -213,22 +212,6 @@ def test_people_stand_beside_on_the_same_pairs(db: Database) -> None:
     assert [row["rater"] for row in rows_of(table, lists="published", outcome="tie")] == ["rules", "anna"]
 
 
-def test_with_a_rater_everybody_is_counted_on_its_pairs(db: Database) -> None:
-    make_taste_project(db)
-    judged_pairs_run(db, sample=12)
-    judged_pairs_run(db, JudgeSpec(spec="random"), sample=4)
-    assert "saw different pairs" in notes_of(report(db, "adversarial"))
-    few = report(db, "adversarial", rater="random")
-    assert {(row["rater"], row["n"]) for row in rows_of(few, lists="published")} == {
-        ("random", 4),
-        ("rules", 4),
-    }
-    assert few.answer.startswith("random prefers")
-    assert "different pairs" not in notes_of(few)
-    with pytest.raises(NotFoundError):
-        report(db, "adversarial", rater="nobody")
-
-
 @pytest.mark.data
 def test_the_baseline_on_real_lists(tmp_path: Path) -> None:
     """The built-in rules on MovieLens: what the foreign list gives away is worth forty points."""
@@ -316,25 +299,6 @@ def test_the_best_prompt_is_named_with_those_it_beats(db: Database, tmp_path: Pa
     assert table.answer.endswith("saer beats generic.")
     for fmt in FORMATS:
         assert "generic" in render(readable(table)[0], fmt).text
-
-
-def test_the_cost_of_a_prompt_counts_calls_from_the_cache_at_their_price(
-    db: Database, openai_server: ServerProcess
-) -> None:
-    make_taste_project(db)
-    judged_pairs_run(db, server_judge(openai_server.url), rater="first")
-    db.execute("UPDATE calls SET cost_usd = 0.002")
-    db.connection.commit()
-    judged_pairs_run(db, server_judge(openai_server.url), rater="again")
-    table = report(db, "ablation", raters=("first", "again"))
-    first, again = rows_of(table, lists="published", against=None)
-    # ten of the 24 requests are equal to another one of the same run; two in flight at once are both asked
-    assert first["asked"] >= 14  # type: ignore[operator]
-    assert first["asked"] + first["cached"] == 24  # type: ignore[operator]
-    assert first["cost_usd"] == pytest.approx(0.002 * first["asked"])  # type: ignore[operator]
-    assert (again["asked"], again["cached"], again["cost_usd"]) == (0, 24, None)
-    assert first["cost_per_1000"] == again["cost_per_1000"] == pytest.approx(2.0)
-    assert first["tokens_in"] == again["tokens_in"]
 
 
 # ---- planted faults

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
+from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports import html_report
 from recjudge_tui.reports.common.table import TableText
@@ -27,21 +27,7 @@ from tests.support.verdicts import (
     pair_case,
 )
 
-VOID = {
-    "meta",
-    "br",
-    "hr",
-    "img",
-    "input",
-    "link",
-    "use",
-    "path",
-    "rect",
-    "circle",
-    "line",
-    "stop",
-    "polygon",
-}
+VOID = frozenset("meta br hr img input link use path rect circle line stop polygon".split())
 LOADING = ("src", "srcset", "data", "action", "formaction", "poster", "background", "ping", "manifest")
 
 
@@ -147,14 +133,6 @@ def test_agreement_is_with_people_and_says_when_there_are_none(project: Project)
     met = project_report(project.db, project.id, quick("agreement")).text
     assert "No person" not in met
     assert "Agreement with anna" in met
-
-
-def test_sections_can_be_chosen(project: Project) -> None:
-    judged(project)
-    text = project_report(project.db, project.id, quick("cost", "about")).text
-    assert [a["id"] for a in Page(text).all("section")] == ["about", "cost"]
-    with pytest.raises(UsageError, match="no section"):
-        project_report(project.db, project.id, quick("weather"))
 
 
 def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(project: Project) -> None:

@@ -23,7 +23,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
 from tests.support.hostile import HOSTILE
-from tests.support.runs import load, make_project, plan_run, planned, ran, server_judge
+from tests.support.runs import make_project, plan_run, planned, ran, server_judge
 from tests.support.servers.process import ServerProcess, start
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
@@ -79,56 +79,6 @@ def test_agreement_and_position_are_those_of_their_own_reports(project_db: Path)
     failed = the(table, "Failures", "failed calls")
     assert (failed["value"], failed["n"]) == (pytest.approx(1 / (2 * 11 + 9)), 31)
     assert the(table, "Failures", "of them timeout")["value"] == failed["value"]
-
-
-def popular(db: Database) -> None:
-    """Item hot has four events, item cold none; every user has a hot and a cold list."""
-    load(
-        db, "items", [("item_id", "title"), ("hot", "Hot film"), ("cold", "Cold film"), ("seen", "Seen film")]
-    )
-    users = [f"u{n}" for n in range(6)]
-    events: list[tuple[object, ...]] = [("user_id", "item_id", "type", "timestamp", "value")]
-    events += [(user, "seen", "rating", "2024-05-01T12:00:00Z", 4) for user in users]
-    events += [(user, "hot", "rating", "2024-05-02T12:00:00Z", 4) for user in users[:4]]
-    events += [(user, "cold", "heldout_rating", "2024-06-02T12:00:00Z", 5) for user in users]
-    load(db, "events", events)
-    listed: list[tuple[object, ...]] = [("user_id", "system", "item_id", "rank")]
-    for user in users:
-        listed += [(user, "cool", "cold", 1), (user, "warm", "hot", 1), (user, "warm", "seen", 2)]
-    load(db, "lists", listed)
-
-
-def decide(db: Database, run: int, values: list[float | None]) -> None:
-    """Put these in place of what the judge said, so that the preference can be counted."""
-    with db.transaction():
-        for row, value in zip(
-            db.rows("SELECT id FROM verdicts WHERE run_id = ? ORDER BY case_id", (run,)), values, strict=True
-        ):
-            state = "failed" if value is None else "ok"
-            db.execute("UPDATE verdicts SET value = ?, state = ? WHERE id = ?", (value, state, row[0]))
-
-
-def test_a_preference_for_popular_and_longer_lists_is_counted_against_peoples(db: Database) -> None:
-    popular(db)
-    run = planned(db, protocol="pairwise")
-    work(db.path, run)
-    # cool is A, warm is B: it chose the popular, longer list four times, the other once, and failed once
-    decide(db, run, [-1.0, -1.0, -1.0, -1.0, 1.0, None])
-    table = passport(db, "rules")
-    for figure in ("prefers popular items", "prefers longer lists"):
-        own = the(table, "Preferences", figure)
-        # one list is two standard deviations from the other
-        assert (own["value"], own["n"]) == (pytest.approx((4 - 1) / 5 / 2), 5)
-        note = str(the(table, "Preferences", f"{figure}, beyond people")["note"])
-        assert note.startswith("not measured: no people judged these")
-    header = ("rater", "user_id", "system_a", "system_b", "aspect", "value")
-    people = [(who, f"u{n}", "cool", "warm", "overall", what) for who, said in (
-        ("ann", "ABAB"), ("ben", "AB")) for n, what in enumerate(said)]  # fmt: skip
-    load(db, "labels", [header, *people])
-    beyond = the(passport(db, "rules"), "Preferences", "prefers popular items, beyond people")
-    # popular is B: people -1, 1, -1, 1 on users 0 to 3, the judge 1 on each
-    assert (beyond["value"], beyond["n"]) == (pytest.approx((2 + 0 + 2 + 0) / 4 / 2), 4)
-    assert beyond["against"] == "ann, ben"
 
 
 def test_equal_answers_are_counted_over_pairs_of_repeats_also_as_another_rater(db: Database) -> None:

@@ -237,26 +237,6 @@ def test_hostile_names_are_shown_as_they_are_and_harm_nothing(tmp_path: Path, st
 # ---- what cannot be drawn
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "said"),
-    [
-        ("nix", {}, "no figure “nix”"),
-        ("runs", {"rater": "good"}, "the figure runs has no option rater"),
-        ("confusion", {"rater": "nobody"}, "no rater “nobody”"),
-        ("runs", {"truth": "nobody"}, "no truth “nobody”"),
-        ("runs", {"stat": "nix"}, "no stat “nix”"),
-        ("q-matrix", {"protocol": "pointwise"}, "cannot be drawn of pointwise"),
-        ("label-shares", {"protocol": "pairwise"}, "cannot be drawn of pairwise"),
-        ("leaderboard", {"aspect": "taste"}, "there are no verdicts on an aspect “taste”"),
-        ("leaderboard", {"protocol": "pairwise", "method": "mean"}, "no method “mean”"),
-        ("leaderboard", {"protocol": "nix"}, "no protocol “nix”"),
-    ],
-)
-def test_what_does_not_fit_is_named(project: Project, name: str, given: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        draw(project, name, given)
-
-
 def test_the_app_gets_the_reason_instead(project: Project, tmp_path: Path) -> None:
     for name, protocol, said in (
         ("q-matrix", "pointwise", "judges one thing at a time: choose one about pairwise"),

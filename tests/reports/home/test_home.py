@@ -16,7 +16,7 @@ from recjudge_tui.reports.home.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_overview
-from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
 from tests.support.verdicts import Project, table
@@ -105,21 +105,6 @@ def test_a_trend_is_of_systems_that_came_again(project_db: Path, tmp_path: Path)
     project = import_lists(project_db, users=2)
     assert systems_with_a_trend("new", "0123") == []
     assert systems_with_a_trend("als", "5432") == ["als"]
-
-
-def test_labels_alone_rank_systems_and_ask_for_no_steps(project_db: Path) -> None:
-    import_lists(project_db, "other", users=1)
-    with connect(project_db) as db:
-        project = create_project(db, "battles")
-    import_labels(project_db, "battles")
-    with connect(project_db) as db:
-        home = project_home(db, project)
-    assert home.board is not None
-    assert home.board.rater == "anna"
-    assert home.agreement is not None
-    assert home.agreement.judge == ""
-    assert [gap.text for gap in home.gaps] == ["no lists and no texts: a judge has nothing to read"]
-    assert home.steps("battles") == ()
 
 
 def test_an_empty_project_is_a_list_of_steps_with_commands_that_exist(project_db: Path) -> None:

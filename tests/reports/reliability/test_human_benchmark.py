@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.calibration import strictness_table
@@ -139,15 +138,3 @@ def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> N
     alone = strictness_table(opened(judged), (), ("anna",))
     note = one(alone, figure="bias", protocol="pointwise")["note"]
     assert note == "no case that another annotator also judged"
-
-
-def test_without_a_consensus_people_stand_beside_the_judge(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = list_case(project, "u")
-    judge_lists(project, "llm", {case: 1.0})
-    with pytest.raises(UsageError, match="no annotator"):
-        benchmark(project)
-    give(project, "anna", {case: 1.0})
-    table = benchmark(project)
-    assert table.notes[0].startswith("no consensus of pointwise labels")
-    assert {row["part"] for row in table.rows} == {"strictness", "shares"}
