@@ -27,6 +27,7 @@ from recjudge_tui.reports.mean_pairs import (
 )
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import about_base, interval_text, no_verdicts, rater_notes, wide
+from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
@@ -62,7 +63,7 @@ def board(project: Project, choose: Options, method: str) -> Table:
         Note(text)
         for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))
     ]
-    notes = (*warnings, *table.notes, *empty, *about_base(chosen), *scales, *rater_notes(chosen))
+    notes = (*warnings, *table.notes, *empty, *about_base(chosen), *decided_notes(chosen), *scales, *rater_notes(chosen))
     return replace(table, notes=notes, settings={"method": method})
 
 
