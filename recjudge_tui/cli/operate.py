@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.records import ImportKind
     from recjudge_tui.errors import UsageError
     from recjudge_tui.reports.common.table import Row, Table
-    from recjudge_tui.stats.combining.consensus import Rule
+    from recjudge_tui.stats.combining import Rule
     from recjudge_tui.store.database import Database
     from recjudge_tui.store.inspection import RunningRun
 
@@ -348,7 +348,7 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 
 
 def _installation(db: str | None) -> Table:
-    from recjudge_tui.reports.projects import doctor as checks
+    from recjudge_tui.reports import doctor as checks
     from recjudge_tui.settings import config_dir, database_path
     from recjudge_tui.store.inspection import read_mounts
 

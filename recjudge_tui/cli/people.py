@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recjudge_tui.people.task_files import TaskFormat
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.stats.combining.consensus import Rule
+    from recjudge_tui.stats.combining import Rule
     from recjudge_tui.stats.text import Tokens
     from recjudge_tui.store.database import Database
 

@@ -36,7 +36,7 @@ from recjudge_tui.runs.plan.requests import material_now, setup_of
 from recjudge_tui.runs.plan.selection import select_cases
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.plan.users import cases_of_users
-from recjudge_tui.stats.combining.consensus import Rule
+from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.annotation.other_annotators import (
     Vote,
     finished_task,
