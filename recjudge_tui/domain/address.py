@@ -1,4 +1,4 @@
-"""Where a judge answers: the options that say so, each declared once.
+"""Where a judge answers, and what is sent beside the prompt: the options that say so, each declared once.
 
 The record (`domain.judge.JudgeAddress`), the command line, the forms of the app, the settings file and the Python
 interface derive from here. This module loads nothing heavy, because `recjudge run --help` reads it.

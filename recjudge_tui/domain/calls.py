@@ -1,4 +1,4 @@
-"""One request to a judge, its reply, and the answers read from it."""
+"""One request to a judge, its reply, the answers read from it, and estimates of their tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Domains: the kinds of recommended things, and the words for them in prompts.
+"""Domains: the kinds of recommended things, the words for them in prompts, and which known data sets are of which.
 
 A domain is data, not a copied prompt.
 """

@@ -1,4 +1,4 @@
-"""Which cases and lists a report is about."""
+"""Which cases and lists a report is about, and users by their activity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes text from data or a model safe to show."""
+"""Makes text from data or a model safe to show, on a terminal and in a spreadsheet."""
 
 from __future__ import annotations
 
