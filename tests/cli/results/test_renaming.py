@@ -77,7 +77,7 @@ OTHERS = {
     "annotate status", "export", "imports list", "judge list", "judge test", "methods", "outcome add", "outcome show",
     "project list", "project show", "prompt list", "prompt try", "reproduce",
     "robustness adversarial", "robustness injected",
-    "run", "runs list", "runs show", "runs work-group", "verdicts list", "verdicts log",
+    "run", "runs failures", "runs list", "runs settings", "runs show", "runs work-group", "verdicts list", "verdicts log",
 }  # fmt: skip
 
 
