@@ -219,13 +219,7 @@ def _verdict_lines(details: Sequence[CaseDetail]) -> Iterator[str]:
 
 
 _ITEMS = columns(
-    "system",
-    "side|Side",
-    "rank",
-    "title|Title",
-    "brand|Brand",
-    "category|Category",
-    "flags|Flagged",
+    "system", "side|Side", "rank", "title|Title", "brand|Brand", "category|Category", "flags|Flagged"
 )
 _VERDICTS = columns(
     "verdict_id|Verdict", "rater", "rater_kind|Kind", "protocol aspect label value", "confidence|Confidence|float|2",

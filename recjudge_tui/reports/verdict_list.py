@@ -49,7 +49,7 @@ def verdicts(project: Project, choose: Options) -> Table:
     return seen_first(table, _BRIEF)
 
 
-_BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")
+_BRIEF = "case_id systems rater aspect label why decision"
 
 
 def _answer(listing: Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:

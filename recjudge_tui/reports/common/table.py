@@ -157,7 +157,7 @@ def readable(
     """
     seen = (
         table
-        if whole or table.brief is None
+        if whole or table.brief is None or not table.rows
         else replace(table.brief, answer=table.answer, notes=table.notes)
     )
     by_kind: dict[NoteKind, list[str]] = {"warning": [], "data": [], "definition": []}
@@ -173,10 +173,13 @@ def readable(
     return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
 
 
-def seen_first(table: Table, names: Sequence[str], rows: Sequence[Row] | None = None) -> Table:
-    """The table with a brief form: those of these columns that it has, and these rows (by default all)."""
-    brief = _with_columns(table if rows is None else replace(table, rows=tuple(rows)), names)
-    return replace(table, brief=brief)
+def seen_first(table: Table, names: str | Sequence[str], rows: Sequence[Row] | None = None) -> Table:
+    """The table with a brief form: those of these columns (`"rater aspect"`) that it has, and these rows (by default all).
+    An empty table has none."""
+    if not table.rows:
+        return table
+    brief = table if rows is None else replace(table, rows=tuple(rows))
+    return replace(table, brief=_with_columns(brief, names.split() if isinstance(names, str) else names))
 
 
 def titled(table: Table, title: str) -> Table:
