@@ -81,7 +81,9 @@ def agreement(project: Project, choose: Options) -> Table:
     chosen = [name for name in TABLES if choose[name]]
     _check_options(choose, chosen)
     if choose.benchmark:
-        return table_of(project, _BENCHMARK, raters=choose.raters, truth=choose.truth)
+        about = "One judge against people, as SAER reports it."
+        report = Report("benchmark", about, "benchmark:benchmark", (RATERS, TRUTH))
+        return table_of(project, report, raters=choose.raters, truth=choose.truth)
     if choose.as_published:
         choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
     tables: dict[str, Callable[[Project, Options], Table]] = {
@@ -91,10 +93,6 @@ def agreement(project: Project, choose: Options) -> Table:
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
     return replace(made, settings={**made.settings, **filled})
 
-
-_BENCHMARK = Report(
-    "benchmark", "One judge against people, as SAER reports it.", "benchmark:benchmark", (RATERS, TRUTH)
-)
 
 # the options that a table has no use for
 _UNFIT = {
@@ -111,9 +109,7 @@ _UNFIT = {
 
 def _check_options(choose: Options, chosen: Sequence[str]) -> None:
     if len(chosen) > 1:
-        raise UsageError(
-            f"{' and '.join(_hyphens(name) for name in chosen)} are different tables: choose one"
-        )
+        raise UsageError(f"{' and '.join(map(_hyphens, chosen))} are different tables: choose one")
     for name in _UNFIT.get(chosen[0], ()) if chosen else ():
         given = choose[name] == SYSTEM if name == "by" and not choose.benchmark else choose[name]
         if given not in (None, "", (), False, ("dataset",)):
@@ -145,11 +141,9 @@ def _met(project: Project, choose: Options) -> Met:
         facts = protocol_facts(meeting.protocol)
         ends = (labels[0], labels[-1]) if labels else None if facts.labels else facts.ends
         if ends and not ends[0] <= choose.missing_truth <= ends[1]:
-            raise UsageError(
-                f"{choose.missing_truth:g} cannot replace a missing truth: the scale of {meeting.protocol} is"
-                f" {ends[0]:g} to {ends[1]:g}",
-                next_step="Give a value on the scale, or choose the protocol.",
-            )
+            scale = f"the scale of {meeting.protocol} is {ends[0]:g} to {ends[1]:g}"
+            reason = f"{choose.missing_truth:g} cannot replace a missing truth: {scale}"
+            raise UsageError(reason, next_step="Give a value on the scale, or choose the protocol.")
     return met
 
 
@@ -200,11 +194,9 @@ def pairs_table(project: Project, choose: Options) -> Table:
     for meeting in met.meetings if not choose.stats else ():
         between |= between_labels(meeting, met, labels[meeting])
     notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met)]
-    notes += [
-        f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
-        " agreement and kappas compare labels"
-        for rater, value in sorted(between.items())
-    ]
+    why = "correlations are shown, because percent agreement and kappas compare labels"
+    for rater, value in sorted(between.items()):
+        notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
     notes += [*orientation_notes(seen), *_definitions(rows)]
     if rows and "pair" in choose.levels and not met.ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
@@ -825,9 +817,8 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
         raise UsageError("ensembles need a truth to compare with", next_step="Name the truth.")
     for stat in choose.stats:
         if stat not in (*CORRELATIONS, ALL):
-            raise UsageError(
-                f"“{stat}” does not apply to means of raters", f"Correlations do: {', '.join(CORRELATIONS)}."
-            )
+            cause = f"Correlations do: {', '.join(CORRELATIONS)}."
+            raise UsageError(f"“{stat}” does not apply to means of raters", cause)
     if SYSTEM in choose.levels:
         raise UsageError("ensembles have no level system", "Available: dataset, user, pair.")
     if choose.truth in choose.raters:
@@ -836,13 +827,10 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
         raise UsageError("an ensemble needs at least two raters")
     _bounded(len(choose.raters))
     raters = meet(project, choose.selection(), choose.truth).ratings.raters
-    if scaled := [name for name in choose.raters if raters[name].of_metrics]:
-        raise UsageError(
-            f"{', '.join(scaled)}: a metric has its own scale and cannot be averaged with other raters"
-        )
-    return choose.raters or tuple(
-        r.name for r in raters.values() if r.kind not in COMBINED and not r.of_metrics
-    )
+    if scaled := ", ".join(name for name in choose.raters if raters[name].of_metrics):
+        raise UsageError(f"{scaled}: a metric has its own scale and cannot be averaged with other raters")
+    singles = (r.name for r in raters.values() if r.kind not in COMBINED and not r.of_metrics)
+    return choose.raters or tuple(singles)
 
 
 def _bounded(raters: int) -> None:
