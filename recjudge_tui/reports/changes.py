@@ -245,6 +245,14 @@ class Changes:
         """The same, read through another connection."""
         return replace(self, project=replace(self.project, db=db))
 
+    def listed(self, meeting: Meeting, ids: Sequence[int]) -> list[ChangedCase]:
+        """These cases with both verdicts on a question."""
+        a, b = (
+            Answered(x.rater_id, *q[1:], x.run_id)
+            for x, q in zip((self.first, self.second), meeting[:2], strict=True)
+        )
+        return changed_cases(self.project.db, a, b, ids)
+
 
 def compare(project: Project, choose: Options) -> Table:
     """One of the tables of two sides. Raises UsageError for sides that are not two and a table that does not fit the other
@@ -590,12 +598,8 @@ def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = 
     for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
         parts = [part for part in alike if part.levels]
         ids = sorted({case for part in parts for case in part.cases(cell).tolist()})[:limit]
-        a, b = (
-            Answered(side.rater_id, question.protocol, question.aspect, side.run_id)
-            for side, question in zip((changes.first, changes.second), meeting[:2], strict=True)
-        )
-        found, who = changed_cases(changes.project.db, a, b, ids), _who(changes, meeting)
-        rows += [who | _case(meeting.protocol, case, parts[0].ordered) for case in found]
+        who, ordered = _who(changes, meeting), parts[0].ordered if ids else False
+        rows += [who | _case(meeting.protocol, case, ordered) for case in changes.listed(meeting, ids)]
     table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
     answer = f"{changes.second.name} differs from {changes.first.name} on {quantity(len(rows), 'case')}."
     return seen_first(replace(table, answer="" if cell else answer), _CASES_FIRST)

@@ -59,7 +59,7 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: ExportFormat, target: Pa
         with text_file(target) as file:
             if fmt == "csv":
                 return ExportCounts(*write_csv(columns, map(flat, rows), file))
-            return (_json if fmt == "json" else _jsonl)(columns, rows, file)
+            return _json(columns, rows, file, lines=fmt == "jsonl")
     if not isinstance(target, Path):
         return ExportCounts(write_parquet(columns, map(flat, rows), target.buffer))
     with writing(target), whole_file(target) as draft:
@@ -96,23 +96,11 @@ def text_file(target: Path | TextIO) -> Iterator[TextIO]:
         yield file
 
 
-def _jsonl(columns: Sequence[str], rows: Rows, file: TextIO) -> ExportCounts:
+def _json(columns: Sequence[str], rows: Rows, file: TextIO, *, lines: bool) -> ExportCounts:
     written = 0
-    for row in rows:
-        file.write(_object(columns, row) + "\n")
-        written += 1
+    file.write("" if lines else "[")
+    for written, row in enumerate(rows, 1):
+        text = harmless(json.dumps(dict(zip(columns, map(finite, row), strict=True)), ensure_ascii=False))
+        file.write(f"{text}\n" if lines else f"{',' if written > 1 else ''}\n {text}")
+    file.write("" if lines else "\n]\n")
     return ExportCounts(written)
-
-
-def _json(columns: Sequence[str], rows: Rows, file: TextIO) -> ExportCounts:
-    written = 0
-    file.write("[")
-    for row in rows:
-        file.write((",\n " if written else "\n ") + _object(columns, row))
-        written += 1
-    file.write("\n]\n")
-    return ExportCounts(written)
-
-
-def _object(columns: Sequence[str], row: Sequence[Any]) -> str:
-    return harmless(json.dumps(dict(zip(columns, map(finite, row), strict=True)), ensure_ascii=False))

@@ -52,7 +52,7 @@ TABLE = Table(
 
 def test_json_has_the_documented_shape() -> None:
     content = json.loads(render(TABLE, "json").text)
-    assert list(content) == ["title", "columns", "rows", "notes", "settings"]
+    assert list(content) == ["title", "columns", "rows", "answer", "notes", "settings"]
     assert content["columns"][2] == {"name": "value", "label": "Value", "kind": "float"}
     assert content["rows"][0] == {
         "rater": "漢字 judge", "stat": "qwk", "value": 0.61234, "ci_low": 0.5, "ci_high": 0.7, "share": 0.125,
