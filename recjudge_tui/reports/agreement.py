@@ -64,7 +64,7 @@ from recjudge_tui.stats.agreement import (
     spearman,
 )
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.combining.ensembles import MOST_RATERS, subset_figures
+from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -91,11 +91,17 @@ _SHARED = {
 
 
 def columns(*parts: str | Column) -> tuple[Column, ...]:
-    """Columns in order: shared ones by name, as in `"rater protocol? aspect"` (`?`: minor), others as they are."""
+    """Columns in order: shared ones by name, as in `"rater protocol? aspect"` (`?`: minor), own ones as
+    `name|Label|kind|decimals` (a label in brackets: minor), others as they are."""
     out: list[Column] = []
     for part in parts:
         if isinstance(part, Column):
             out.append(part)
+            continue
+        if "|" in part:
+            name, label, kind, decimals = (*part.split("|"), *("text", "3")[part.count("|") - 1 :])
+            minor = label.startswith("(")
+            out.append(Column(name, label.strip("()"), cast(Kind, kind), minor, int(decimals)))
             continue
         for name in part.split():
             shared = _SHARED[name.removesuffix("?")]
@@ -166,6 +172,11 @@ def readable(
     return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
 
 
+def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows with only those of their cells that have a column."""
+    return tuple({c.name: row[c.name] for c in columns if c.name in row} for row in rows)
+
+
 def seen_first(table: Table, names: Sequence[str], rows: Sequence[Row] | None = None) -> Table:
     """The table with a brief form: those of these columns that it has, and these rows (by default all)."""
     brief = _with_columns(table if rows is None else replace(table, rows=tuple(rows)), names)
@@ -194,11 +205,16 @@ def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, 
 def _with_columns(table: Table, names: Sequence[str]) -> Table:
     by_name = {column.name: column for column in table.columns}
     chosen = tuple(replace(by_name[name], minor=False) for name in names if name in by_name)
-    rows = tuple({c.name: row[c.name] for c in chosen if c.name in row} for row in table.rows)
     if not chosen:
         return table
     left_out = {column.label for column in table.columns} - {column.label for column in chosen}
-    return replace(table, columns=chosen, rows=rows, notes=notes_without(table, left_out), brief=None)
+    return replace(
+        table,
+        columns=chosen,
+        rows=cells_of(chosen, table.rows),
+        notes=notes_without(table, left_out),
+        brief=None,
+    )
 
 
 def notes_without(table: Table, left_out: Collection[str]) -> tuple[str, ...]:
