@@ -64,12 +64,11 @@ from recjudge_tui.stats.agreement import (
     spearman,
 )
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.combining.ensembles import MOST_RATERS, subset_figures
+from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
 from recjudge_tui.store.occasions import untimed_note
-from recjudge_tui.store.verdicts.ratings import Question
 
 SYSTEM = "system"
 TABLES = ("confusion", "by_label", "together", "ensembles", "benchmark")
@@ -81,7 +80,9 @@ def agreement(project: Project, choose: Options) -> Table:
     chosen = [name for name in TABLES if choose[name]]
     _check_options(choose, chosen)
     if choose.benchmark:
-        return table_of(project, _BENCHMARK, raters=choose.raters, truth=choose.truth)
+        about = "One judge against people, as SAER reports it."
+        report = Report("benchmark", about, "benchmark:benchmark", (RATERS, TRUTH))
+        return table_of(project, report, raters=choose.raters, truth=choose.truth)
     if choose.as_published:
         choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
     tables: dict[str, Callable[[Project, Options], Table]] = {
@@ -91,10 +92,6 @@ def agreement(project: Project, choose: Options) -> Table:
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
     return replace(made, settings={**made.settings, **filled})
 
-
-_BENCHMARK = Report(
-    "benchmark", "One judge against people, as SAER reports it.", "benchmark:benchmark", (RATERS, TRUTH)
-)
 
 # the options that a table has no use for
 _UNFIT = {
@@ -111,9 +108,7 @@ _UNFIT = {
 
 def _check_options(choose: Options, chosen: Sequence[str]) -> None:
     if len(chosen) > 1:
-        raise UsageError(
-            f"{' and '.join(_hyphens(name) for name in chosen)} are different tables: choose one"
-        )
+        raise UsageError(f"{' and '.join(map(_hyphens, chosen))} are different tables: choose one")
     for name in _UNFIT.get(chosen[0], ()) if chosen else ():
         given = choose[name] == SYSTEM if name == "by" and not choose.benchmark else choose[name]
         if given not in (None, "", (), False, ("dataset",)):
@@ -145,11 +140,9 @@ def _met(project: Project, choose: Options) -> Met:
         facts = protocol_facts(meeting.protocol)
         ends = (labels[0], labels[-1]) if labels else None if facts.labels else facts.ends
         if ends and not ends[0] <= choose.missing_truth <= ends[1]:
-            raise UsageError(
-                f"{choose.missing_truth:g} cannot replace a missing truth: the scale of {meeting.protocol} is"
-                f" {ends[0]:g} to {ends[1]:g}",
-                next_step="Give a value on the scale, or choose the protocol.",
-            )
+            scale = f"the scale of {meeting.protocol} is {ends[0]:g} to {ends[1]:g}"
+            reason = f"{choose.missing_truth:g} cannot replace a missing truth: {scale}"
+            raise UsageError(reason, next_step="Give a value on the scale, or choose the protocol.")
     return met
 
 
@@ -170,6 +163,17 @@ _COLUMNS = columns(
     "note",
 )
 _LOW_KAPPA, _HIGH_AGREEMENT = 0.2, 0.6
+_PEOPLE = (
+    "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other"
+    " person) on the cases of the row, weighted by n"
+)
+_REST = (
+    "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
+)
+_OF_SYSTEMS = (
+    "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both"
+    " judged; n: systems, interval by Fisher's z"
+)
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
@@ -193,18 +197,16 @@ def pairs_table(project: Project, choose: Options) -> Table:
             for level in choose.levels:
                 found = _of_systems(outer.complete, choose.stats)
                 if level != SYSTEM:
-                    found = _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
+                    found = _figures(people, meeting, outer.complete, labels[meeting], stats, level)
                 about = empty | _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
                 rows += [about | row for row in found]
     between: dict[str, float] = {}
     for meeting in met.meetings if not choose.stats else ():
         between |= between_labels(meeting, met, labels[meeting])
     notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met)]
-    notes += [
-        f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
-        " agreement and kappas compare labels"
-        for rater, value in sorted(between.items())
-    ]
+    why = "correlations are shown, because percent agreement and kappas compare labels"
+    for rater, value in sorted(between.items()):
+        notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
     notes += [*orientation_notes(seen), *_definitions(rows)]
     if rows and "pair" in choose.levels and not met.ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
@@ -225,15 +227,14 @@ def where_of(meeting: Meeting) -> str:
 
 
 def _figures(
-    met: Met,
+    people: People,
     meeting: Meeting,
     both: Pairs,
     labels: Sequence[float] | None,
     stats: Sequence[str],
     level: str,
-    people: People,
 ) -> Iterator[Row]:
-    reasons = {stat: unfit(stat, meeting, met) for stat in stats}
+    reasons = {stat: unfit(stat, meeting, people.met) for stat in stats}
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
     top = people.ceiling(meeting, both, labels, able, level)
@@ -313,25 +314,17 @@ def _about(met: Met) -> Iterator[str]:
     yield from scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
 
 
-def _definitions(rows: Sequence[Row]) -> Iterator[Note]:
-    if any(row.get("ceiling") is not None for row in rows):
-        yield definition(
-            "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each"
-            " other person) on the cases of the row, weighted by n"
-        )
-    if any(row.get("ceiling_rest") is not None for row in rows):
-        yield definition(
-            "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
-        )
-    if any(row["level"] == SYSTEM for row in rows):
-        yield definition(
-            "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases"
-            " that both judged; n: systems, interval by Fisher's z"
-        )
-    if rows:
-        yield definition(
-            "interval: over users, by the jackknife; missing and failed verdicts are left out and counted"
-        )
+def _definitions(rows: Sequence[Row]) -> list[Note]:
+    used = (
+        (any(row["ceiling"] is not None for row in rows), _PEOPLE),
+        (any(row["ceiling_rest"] is not None for row in rows), _REST),
+        (any(row["level"] == SYSTEM for row in rows), _OF_SYSTEMS),
+        (
+            bool(rows),
+            "interval: over users, by the jackknife; missing and failed verdicts are left out and counted",
+        ),
+    )
+    return [definition(text) for shown, text in used if shown]
 
 
 def nothing(met: Met) -> str:
@@ -369,8 +362,7 @@ def _by_system(both: Pairs, stored: FloatArray) -> FloatArray:
     system = np.concatenate([first, second[is_pair]])
     value = np.concatenate([np.where(is_pair, (1 + stored) / 2, stored), (1 - stored[is_pair]) / 2])
     _, code = np.unique(system, return_inverse=True)
-    mean: FloatArray = np.bincount(code, value) / np.maximum(np.bincount(code), 1)
-    return mean
+    return np.asarray(np.bincount(code, value) / np.maximum(np.bincount(code), 1))
 
 
 def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
@@ -397,13 +389,7 @@ def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
 # ---- the answer ------------------------------------------------------------------------------------------------------
 
 # Landis and Koch's words for a kappa (1977), one step plainer
-_WORDS = (
-    (0.8, "almost perfectly"),
-    (0.6, "substantially"),
-    (0.4, "moderately"),
-    (0.2, "fairly"),
-    (0.0, "barely"),
-)
+_WORDS = {0.8: "almost perfectly", 0.6: "substantially", 0.4: "moderately", 0.2: "fairly", 0.0: "barely"}
 _SYMBOLS = {"qwk": "κ", "kappa": "κ", "kappa_linear": "κ", "pearson": "r", "spearman": "ρ", "kendall": "τ"}
 # columns that fit 80 cells
 _WIDEST = 5
@@ -470,7 +456,9 @@ def _said(rows: Sequence[Row], met: Met) -> str:
         return f"{a} and {other}: {figure}"
     if lows and max(lows) <= 0:
         return f"{a} does not agree with {other} beyond chance ({figure}, every interval includes 0)"
-    word = next((word for least, word in _WORDS if (top if top < _LOW_KAPPA else mean) >= least), "hardly")
+    word = next(
+        (word for least, word in _WORDS.items() if (top if top < _LOW_KAPPA else mean) >= least), "hardly"
+    )
     return f"{a} {f'{word} agrees' if word in ('barely', 'hardly') else f'agrees {word}'} with {other} ({figure})"
 
 
@@ -700,28 +688,27 @@ def together_table(project: Project, choose: Options) -> Table:
         raise UsageError("agreement needs at least two raters", next_step="Name two or more.")
     met = meet(project, choose.selection())
     raters = met.ratings.raters
-    alike: dict[tuple[str, str], dict[str, Question]] = {}
-    scales: dict[tuple[str, str], Sequence[float] | None] = {}
-    for meeting, labels in label_sets(met).items():
-        of_people = all(raters[question.rater].kind in FIRST_HAND for question in meeting[:2])
-        if by_labels(meeting, met) and (choose.raters or of_people):
-            scales[meeting.protocol, meeting.aspect] = labels
-            for question in meeting[:2]:
-                alike.setdefault((meeting.protocol, meeting.aspect), {}).setdefault(question.rater, question)
+    labels = label_sets(met)
+    every = [
+        meeting
+        for meeting in met.meetings
+        if by_labels(meeting, met)
+        and (choose.raters or all(raters[q.rater].kind in FIRST_HAND for q in meeting[:2]))
+    ]
+    alike = grouped((meeting[2:], meeting) for meeting in every)
     rows: list[Row] = []
     notes: list[str] = []
     seen: dict[str, Orientation] = {}
-    for (protocol, aspect), by_rater in alike.items():
-        known, about = scales[protocol, aspect], f"{protocol}, {aspect}"
+    for (protocol, aspect), several in alike.items():
+        asked = grouped((q.rater, q) for meeting in several for q in meeting[:2])
+        known, about = labels[several[-1]], f"{protocol}, {aspect}"
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
         stats, refused = _fitting_together(choose.stats, (protocol, aspect) in met.nominal)
         if refused:
             notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
-        outer = pairs(
-            met.ratings.cases, [Side(met.ratings.verdicts[question]) for question in by_rater.values()]
-        )
+        outer = pairs(met.ratings.cases, [Side(met.ratings.verdicts[own[0]]) for own in asked.values()])
         judged = outer.judged_by(1)
         seen[about] = judged.seen
         items = np.broadcast_to(judged.row, judged.matrix.shape).ravel()
@@ -730,7 +717,7 @@ def together_table(project: Project, choose: Options) -> Table:
             mirrored=judged.seen.mirrored,
         )  # fmt: skip
         who: Row = {
-            "protocol": protocol, "aspect": aspect, "raters": len(by_rater), "names": ", ".join(by_rater),
+            "protocol": protocol, "aspect": aspect, "raters": len(asked), "names": ", ".join(asked),
             "ratings": int((~np.isnan(judged.stored)).sum()), "users": judged.users,
         }  # fmt: skip
         rows += [{**who, "stat": stat, **estimate_cells(figures[stat])} for stat in stats]
@@ -825,9 +812,8 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
         raise UsageError("ensembles need a truth to compare with", next_step="Name the truth.")
     for stat in choose.stats:
         if stat not in (*CORRELATIONS, ALL):
-            raise UsageError(
-                f"“{stat}” does not apply to means of raters", f"Correlations do: {', '.join(CORRELATIONS)}."
-            )
+            cause = f"Correlations do: {', '.join(CORRELATIONS)}."
+            raise UsageError(f"“{stat}” does not apply to means of raters", cause)
     if SYSTEM in choose.levels:
         raise UsageError("ensembles have no level system", "Available: dataset, user, pair.")
     if choose.truth in choose.raters:
@@ -836,13 +822,10 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
         raise UsageError("an ensemble needs at least two raters")
     _bounded(len(choose.raters))
     raters = meet(project, choose.selection(), choose.truth).ratings.raters
-    if scaled := [name for name in choose.raters if raters[name].of_metrics]:
-        raise UsageError(
-            f"{', '.join(scaled)}: a metric has its own scale and cannot be averaged with other raters"
-        )
-    return choose.raters or tuple(
-        r.name for r in raters.values() if r.kind not in COMBINED and not r.of_metrics
-    )
+    if scaled := ", ".join(name for name in choose.raters if raters[name].of_metrics):
+        raise UsageError(f"{scaled}: a metric has its own scale and cannot be averaged with other raters")
+    singles = (r.name for r in raters.values() if r.kind not in COMBINED and not r.of_metrics)
+    return choose.raters or tuple(singles)
 
 
 def _bounded(raters: int) -> None:

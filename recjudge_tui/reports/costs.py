@@ -21,8 +21,7 @@ from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
-from recjudge_tui.stats.combining.consensus import Rule, joint
-from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
+from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database

@@ -273,17 +273,19 @@ def _row(
 ) -> Row:
     question, meeting = asked
     aspect = made.choose.aspect if question is None else (meeting or question).aspect
+    note = "" if question else made.nothing(name)
     return {
         "check": check, "figure": name, "protocol": question.protocol if question else None, "aspect": aspect,
-        "reference": made.reference(name), "demand": demand, "ci_low": None, **cells,
+        "reference": made.reference(name), "demand": demand, "ci_low": None, "note": note, **cells,
     }  # fmt: skip
 
 
 def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
     for bound in made.bounds:
         demand = f"{'at least' if bound.least else 'at most'} {bound.x:g}"
-        found = [(asked, _figure(made, bound.name, *asked, level)) for asked in made.asked(bound.name)]
-        for asked, figure in ((asked, figure) for asked, figure in found if figure is not None):
+        every = [(asked, _figure(made, bound.name, *asked, level)) for asked in made.asked(bound.name)]
+        found = [(asked, figure) for asked, figure in every if figure is not None]
+        for asked, figure in found:
             ends = (figure.ci_low if bound.least else figure.ci_high) if made.choose.certain else figure.value
             met, short = bound.holds(ends), ""
             if not met and bound.holds(figure.value):
@@ -291,9 +293,8 @@ def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
                 short = f"the figure meets the bound, but {'its interval does not' if ends is not None else without}"
             about: Row = {"state": MET if met else NOT_MET, "note": join_notes(short, figure.note)}
             yield _row(made, "bound", bound.name, demand, asked, estimate_cells(figure) | about)
-        if all(figure is None for _, figure in found):
-            none = {"n": 0, "state": NOT_MET, "note": made.nothing(bound.name)}
-            yield _row(made, "bound", bound.name, demand, (None, None), none)
+        if not found:
+            yield _row(made, "bound", bound.name, demand, (None, None), {"n": 0, "state": NOT_MET})
 
 
 def _figure(
@@ -335,8 +336,7 @@ def _change_rows(made: Gate, level: float) -> Iterator[Row]:
                 "n": change.n, "state": state, "note": change.note, **paired,
             })  # fmt: skip
         if not made.asked(name):
-            none = {"n": 0, "state": UNKNOWN, "note": made.nothing(name)}
-            yield _row(made, "change", name, demand, (None, None), none)
+            yield _row(made, "change", name, demand, (None, None), {"n": 0, "state": UNKNOWN})
 
 
 def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, level: float) -> Change:

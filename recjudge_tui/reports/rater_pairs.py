@@ -20,7 +20,7 @@ from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, grouped, meet, meetings, verdicts_of
 from recjudge_tui.stats.agreement import RatedPair, agreement_estimates, pairs_interval
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
+from recjudge_tui.stats.combining import Rule, joint
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
@@ -160,7 +160,7 @@ def pair_estimates(
 
 # ---- the ceiling -----------------------------------------------------------------------------------------------------
 
-_RULES = {"strict": strict, "conservative": conservative, "majority": majority, "median": median}
+_RULES: tuple[Rule, ...] = ("strict", "conservative", "majority", "median")
 
 
 class Ceiling(NamedTuple):
@@ -231,10 +231,12 @@ class People:
         if raters[meeting.b.rater].kind in FIRST_HAND:
             return Ceiling(_weighted(pairs, [(row, pairs.y) for row in seen], labels, wanted, level))
         rest = []
-        rule = _RULES.get(rule_name)
+        rule = next((rule for rule in _RULES if rule == rule_name), None)
         if rule is not None and len(members) > 2:
             least = min(len(members) - 1, quorum or len(members) - 1)
-            rest = [(row, rule(np.delete(seen, at, axis=0), least)) for at, row in enumerate(seen)]
+            rest = [
+                (row, joint(rule, np.delete(seen, at, axis=0), least).values) for at, row in enumerate(seen)
+            ]
         among = _weighted(pairs, list(combinations(seen, 2)), labels, wanted, level)
         undecided = 0 if self.by_system or not members else self._undecided(meeting, table)
         return Ceiling(among, _weighted(pairs, rest, labels, wanted, level), undecided)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import question_of
@@ -12,7 +12,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, definition
 from recjudge_tui.shapes import (
     FEWEST_CASES,
     Base,
@@ -217,9 +217,19 @@ def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[Note]:
     return [Note(f"{rater}, {', '.join(a)}: {reason}", "warning") for (rater, reason), a in alike.items()]
 
 
+def wide(
+    rows: Iterable[Row], keys: str, column: Callable[[Row], object], cell: Callable[[Row], object]
+) -> list[Row]:
+    """One line for all rows that have the same `keys`, names in order: these cells, and for each row a cell by column."""
+    lines: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        line = {name: row[name] for name in keys.split()}
+        lines.setdefault(tuple(line.values()), line)[str(column(row))] = cell(row)
+    return [*lines.values()]
+
+
 def briefly(table: Table, columns: Sequence[Column], rows: Sequence[Row]) -> Table:
     """The table with a brief form: these rows in these columns, and in those of their interval, that any row fills."""
     shown = [row | {"interval": interval_text(row, "share")} for row in rows]
     kept = [c for c in columns if any(row.get(c.name) not in (None, "", "–") for row in shown)]
-    brief = tuple({c.name: row.get(c.name) for c in kept} for row in shown)
-    return replace(table, brief=Table(table.title, tuple(kept), brief))
+    return replace(table, brief=Table(table.title, tuple(kept), cells_of(kept, shown)))

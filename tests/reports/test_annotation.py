@@ -50,18 +50,3 @@ def test_it_is_the_figure_of_the_agreement_report(db: Database) -> None:
     assert row["n"] == reported["n"] == 16
     for name, same in (("agreement", "value"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
         assert row[name] == reported[same]
-
-
-def test_only_shared_cases_count(db: Database) -> None:
-    assigned(db)
-    project = project_id(db, PROJECT)
-    turn = iter(range(1000))
-    judges(db, "ben", choose=lambda options: options[next(turn) % 3])
-    assert [row["n"] for row in annotation_table(db, project).rows] == [0, 0]
-    judges(db, "ana", count=4)
-    assert [row["n"] for row in annotation_table(db, project).rows] == [4, 4]
-    judges(db, "ana", count=2)
-    for row in annotation_table(db, project).rows:
-        assert row["n"] == 6
-        assert row["agreement"] is not None
-        assert "A is " in str(row["note"])

@@ -18,9 +18,10 @@ from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_overview
-from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
+from tests.support.verdicts import Project, table
 
 
 def _size(path: Path, project: int, cases: str) -> int:
@@ -108,33 +109,6 @@ def test_a_trend_is_of_systems_that_came_again(project_db: Path, tmp_path: Path)
     project = import_lists(project_db, users=2)
     assert systems_with_a_trend("new", "0123") == []
     assert systems_with_a_trend("als", "5432") == ["als"]
-
-
-def test_of_one_case_and_of_one_label(project_db: Path) -> None:
-    project = import_lists(project_db, users=1)
-    judge(project_db, project, "pairwise")
-    import_labels(project_db, given={"anna": ("A",)})
-    with connect(project_db) as db:
-        home = project_home(db, project)
-    assert home.board is not None
-    assert [row.n for row in home.board.lines] == [1, 1]
-    assert home.agreement is not None
-    assert (home.agreement.n, home.agreement.ceiling) == (1, None)
-
-
-def test_labels_alone_rank_systems_and_ask_for_no_steps(project_db: Path) -> None:
-    import_lists(project_db, "other", users=1)
-    with connect(project_db) as db:
-        project = create_project(db, "battles")
-    import_labels(project_db, "battles")
-    with connect(project_db) as db:
-        home = project_home(db, project)
-    assert home.board is not None
-    assert home.board.rater == "anna"
-    assert home.agreement is not None
-    assert home.agreement.judge == ""
-    assert [gap.text for gap in home.gaps] == ["no lists and no texts: a judge has nothing to read"]
-    assert home.steps("battles") == ()
 
 
 def test_an_empty_project_is_a_list_of_steps_with_commands_that_exist(project_db: Path) -> None:

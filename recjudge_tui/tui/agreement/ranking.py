@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.reports.boards import METHODS
+from recjudge_tui.reports.leaderboard import METHODS
 from recjudge_tui.reports.common.table import Row, Table, note_kind
 from recjudge_tui.reports.figures.declared import BOARD_SAYS, BOARD_WHO
 from recjudge_tui.reports.figures.marks import CI, EVEN, METHOD_NAMES, Sentence, sentence

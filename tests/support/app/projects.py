@@ -307,9 +307,7 @@ def _judge(db: Database, run: int, case: int, what: int, text: str) -> None:
     for order, label in zip(("ab", "ba"), labels, strict=True):
         call = _call(db, run, case, order, "", "done" if label else "failed", text)
         if label:
-            # a judge that says one sentence about everything would rank nobody
-            reason = REASON.replace("one new genre", "a new genre") if what == 4 else REASON
-            answer = (call, "overall", value[label], label, reason + text, 0.5)
+            answer = (call, "overall", value[label], label, f"{REASON}{text} ({case} {order})", 0.5)
             db.execute(
                 "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence) VALUES (?, ?, ?, ?, ?, ?)",
                 answer,
