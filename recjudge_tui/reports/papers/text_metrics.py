@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from html.parser import HTMLParser
 
 from recjudge_tui.domain.protocols import OVERALL
@@ -77,14 +78,7 @@ def jieba_words() -> Cut | None:
         words = jieba_cutter()
     except RunError:
         return None
-    known: dict[str, Words] = {}
-
-    def cut(text: str) -> Words:
-        if text not in known:
-            known[text] = tuple(words(text))
-        return known[text]
-
-    return cut
+    return cache(lambda text: tuple(words(text)))
 
 
 def bleu(candidate: Words, reference: Words, order: int) -> float:
