@@ -149,19 +149,10 @@ def _met(project: Project, choose: Options) -> Met:
 # ---- two raters ------------------------------------------------------------------------------------------------------
 
 _COLUMNS = columns(
-    _WHO,
-    "system stat",
-    Column("level", "Level"),
-    "value ci_low ci_high",
-    Column("ceiling", "People", "float", minor=True),
-    *interval_columns(of="ceiling", minor=True),
-    Column("ceiling_n", "People n", "int", minor=True),
-    Column("ceiling_rest", "One with the rest", "float", minor=True),
-    "n users?",
-    Column("groups", "Groups", "int"),
-    Column("groups_undefined", "Undefined", "int"),
-    "note",
-)
+    _WHO, "system stat", "level|Level", "value ci_low ci_high", "ceiling|(People)|float",
+    *interval_columns(of="ceiling", minor=True), "ceiling_n|(People n)|int", "ceiling_rest|(One with the rest)|float",
+    "n users?", "groups|Groups|int", "groups_undefined|Undefined|int", "note",
+)  # fmt: skip
 _LOW_KAPPA, _HIGH_AGREEMENT = 0.2, 0.6
 _PEOPLE = (
     "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other"
@@ -520,21 +511,13 @@ def _question(row: Row, rows: Sequence[Row]) -> str:
 # ---- label by label --------------------------------------------------------------------------------------------------
 
 _CONFUSION = columns(
-    _WHO,
-    Column("label_a", "Gave"),
-    Column("label_b", "Against gave"),
-    Column("value_a", "Value", "float", minor=True),
-    Column("value_b", "Against value", "float", minor=True),
+    _WHO, "label_a|Gave", "label_b|Against gave", "value_a|(Value)|float", "value_b|(Against value)|float",
     "count share n",
-)
+)  # fmt: skip
 _BY_LABEL = columns(
-    _WHO,
-    "label",
-    Column("average", "Average"),
-    Column("label_value", "Label value", "float", minor=True),
-    Column("stat", "Statistic"),
+    _WHO, "label", "average|Average", "label_value|(Label value)|float", "stat|Statistic",
     "value ci_low ci_high n note",
-)
+)  # fmt: skip
 
 
 class _Labelled:
@@ -670,14 +653,9 @@ def by_label_table(project: Project, choose: Options) -> Table:
 # ---- all raters together ---------------------------------------------------------------------------------------------
 
 _TOGETHER = columns(
-    "protocol aspect",
-    Column("raters", "Raters", "int"),
-    Column("names", "Names", minor=True),
-    Column("stat", "Statistic"),
-    "value ci_low ci_high n",
-    Column("ratings", "Verdicts", "int"),
-    "users? note",
-)
+    "protocol aspect", "raters|Raters|int", "names|(Names)", "stat|Statistic", "value ci_low ci_high n",
+    "ratings|Verdicts|int", "users? note",
+)  # fmt: skip
 _USUAL_TOGETHER = ("alpha_ordinal", "fleiss", "ac2")
 
 
@@ -752,21 +730,10 @@ def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, .
 # above this number of rows only Pearson is fast enough, because it needs no pass over the rows for each subset
 _MOST_WORK = 300_000_000
 _ENSEMBLES = columns(
-    "aspect protocol?",
-    Column("level", "Level"),
-    "stat",
-    Column("size", "Raters", "int"),
-    Column("subsets", "Subsets", "int"),
-    Column("min", "Lowest", "float"),
-    Column("q1", "25 %", "float", minor=True),
-    Column("median", "Median", "float", minor=True),
-    Column("q3", "75 %", "float", minor=True),
-    Column("mean", "Mean", "float"),
-    Column("max", "Highest", "float"),
-    Column("best", "Best set", minor=True),
-    Column("worst", "Worst set", minor=True),
-    "n note",
-)
+    "aspect protocol?", "level|Level", "stat", "size|Raters|int", "subsets|Subsets|int", "min|Lowest|float",
+    "q1|(25 %)|float", "median|(Median)|float", "q3|(75 %)|float", "mean|Mean|float", "max|Highest|float",
+    "best|(Best set)", "worst|(Worst set)", "n note",
+)  # fmt: skip
 
 
 def ensembles_table(project: Project, choose: Options) -> Table:
@@ -774,11 +741,11 @@ def ensembles_table(project: Project, choose: Options) -> Table:
     truth. Raises UsageError without a truth, for a metric, another statistic, a set too small, or too much work."""
     members = _members(project, choose)
     met = _met(project, choose.but(raters=members))
-    alike = grouped(((meeting.protocol, meeting.b, meeting.aspect), meeting) for meeting in met.meetings)
+    alike = grouped((meeting[1:], meeting) for meeting in met.meetings)
     rows: list[Row] = []
     notes: list[str] = []
     seen: dict[str, Orientation] = {}
-    for (protocol, truth, aspect), several in alike.items():
+    for (truth, protocol, aspect), several in alike.items():
         where = f"{protocol}, {aspect}"
         if len(several) < 2:
             continue

@@ -466,30 +466,22 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
-_WHO = columns(Column("rater_a", "From"), Column("rater_b", "To"), "protocol aspect system")
+_WHO = columns("rater_a|From", "rater_b|To", "protocol aspect system")
 _SUMMARY = columns(
-    "n", Column("changed", "Changed", "int"), "share", Column("up", "Up", "int"), Column("down", "Down", "int"),
-    Column("users_up", "Users up", "int", minor=True),
-    Column("users_down", "Users down", "int", minor=True), Column("up_is", "Up is"),
-    Column("down_is", "Down is"), Column("test", "Test"),
-    Column("statistic", "Statistic", "float", minor=True), Column("df", "df", "int", minor=True),
-    Column("p", "P", "float", decimals=4), Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
+    "n", "changed|Changed|int", "share", "up|Up|int", "down|Down|int", "users_up|(Users up)|int",
+    "users_down|(Users down)|int", "up_is|Up is", "down_is|Down is", "test|Test", "statistic|(Statistic)|float",
+    "df|(df)|int", "p|P|float|4", Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
     Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
-    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4),
-    Column("mean_a", "Mean from", "float", minor=True), Column("mean_b", "Mean to", "float", minor=True),
-    Column("difference", "Difference", "float"), "ci_low ci_high", Column("only_a", "Only from", "int"),
-    Column("only_b", "Only to", "int"), "failed note",
+    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4), "mean_a|(Mean from)|float",
+    "mean_b|(Mean to)|float", "difference|Difference|float", "ci_low ci_high", "only_a|Only from|int",
+    "only_b|Only to|int", "failed note",
 )  # fmt: skip
-_FROM_TO = (Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"))
-_VALUES = (
-    Column("value_from", "Value said", "float", minor=True),
-    Column("value_to", "Value now", "float", minor=True),
-)
+_VALUES = ("value_from|(Value said)|float", "value_to|(Value now)|float")
+_FROM_TO = ("from|Said", "to|Now says", "direction|Direction")
 _TRANSITIONS = columns(*_FROM_TO, "count share n", *_VALUES)
-_CASES = (
-    Column("case_id", "Case"), Column("user", "User"), Column("context", "Context"),
-    Column("served_at", "Served", "time"), Column("item", "Item", minor=True), Column("systems", "Systems"), *_FROM_TO,
-    *_VALUES, Column("verdict_a", "Verdict", minor=True), Column("verdict_b", "Verdict now", minor=True),
+_CASES = columns(
+    "case_id|Case", "user|User", "context|Context", "served_at|Served|time", "item|(Item)", "systems|Systems",
+    *_FROM_TO, *_VALUES, "verdict_a|(Verdict)", "verdict_b|(Verdict now)",
 )  # fmt: skip
 _SUMMARY_FIRST = "protocol aspect system n changed up down p_holm difference ci_low ci_high".split()
 _TRANSITIONS_FIRST = "protocol aspect system from to direction count share".split()
