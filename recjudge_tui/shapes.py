@@ -538,6 +538,10 @@ class Meeting(NamedTuple):
     protocol: str
     aspect: str
 
+    @property
+    def where(self) -> str:
+        return f"{self.protocol}, {self.aspect}"
+
 
 @dataclass(frozen=True)
 class Orientation:

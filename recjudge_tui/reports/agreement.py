@@ -214,7 +214,7 @@ def _who(meeting: Meeting) -> Row:
 
 def where_of(meeting: Meeting) -> str:
     """The names of what is compared, for a note."""
-    return f"{meeting.a.rater} and {meeting.b.rater} ({meeting.protocol}, {meeting.aspect})"
+    return f"{meeting.a.rater} and {meeting.b.rater} ({meeting.where})"
 
 
 def _figures(
@@ -392,9 +392,7 @@ def _against_people(rows: Sequence[Row], met: Met) -> list[Row]:
     kinds = {name: rater.kind for name, rater in met.ratings.raters.items()}
     of_machines = [row for row in rows if kinds[str(row["rater_a"])] not in REFERENCES]
     met_by = grouped((row["protocol"], kinds[str(row["rater_b"])]) for row in of_machines)
-    best = {
-        protocol: next((kind for kind in REFERENCES if kind in met), None) for protocol, met in met_by.items()
-    }
+    best = {of: next((kind for kind in REFERENCES if kind in kinds_), None) for of, kinds_ in met_by.items()}
     told = [row for row in of_machines if kinds[str(row["rater_b"])] == best.get(row["protocol"])]
     return told or list(rows)
 
@@ -447,9 +445,8 @@ def _said(rows: Sequence[Row], met: Met) -> str:
         return f"{a} and {other}: {figure}"
     if lows and max(lows) <= 0:
         return f"{a} does not agree with {other} beyond chance ({figure}, every interval includes 0)"
-    word = next(
-        (word for least, word in _WORDS.items() if (top if top < _LOW_KAPPA else mean) >= least), "hardly"
-    )
+    told = top if top < _LOW_KAPPA else mean
+    word = next((word for least, word in _WORDS.items() if told >= least), "hardly")
     return f"{a} {f'{word} agrees' if word in ('barely', 'hardly') else f'agrees {word}'} with {other} ({figure})"
 
 
@@ -478,12 +475,11 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
         little = few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
         line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
         names[column] = None
-        if row.get("ceiling") is not None:
-            if long and isinstance(row["ceiling"], float):
-                line["people"] = short(row["ceiling"])
-            else:
-                top = tops.setdefault(where, {"rater_a": "people", **same})
-                top[column] = figure_text(row, "ceiling", ends="ceiling")
+        if long and row["ceiling"] is not None:
+            line["people"] = short(real(row, "ceiling"))
+        elif row["ceiling"] is not None:
+            top = tops.setdefault(where, {"rater_a": "people", **same})
+            top[column] = figure_text(row, "ceiling", ends="ceiling")
     shown: list[Row] = []
     for where in dict.fromkeys(key[1:] for key in lines):
         shown += [line for key, line in lines.items() if key[1:] == where]
@@ -667,12 +663,9 @@ def together_table(project: Project, choose: Options) -> Table:
     met = meet(project, choose.selection())
     raters = met.ratings.raters
     labels = label_sets(met)
-    every = [
-        meeting
-        for meeting in met.meetings
-        if by_labels(meeting, met)
-        and (choose.raters or all(raters[q.rater].kind in FIRST_HAND for q in meeting[:2]))
-    ]
+    every = [meeting for meeting in met.meetings if by_labels(meeting, met)]
+    if not choose.raters:
+        every = [meeting for meeting in every if all(raters[q.rater].kind in FIRST_HAND for q in meeting[:2])]
     alike = grouped((meeting[2:], meeting) for meeting in every)
     rows: list[Row] = []
     notes: list[str] = []
@@ -701,10 +694,8 @@ def together_table(project: Project, choose: Options) -> Table:
         rows += [{**who, "stat": stat, **estimate_cells(figures[stat])} for stat in stats]
     notes += [*_about(met), *orientation_notes(seen)]
     if rows:
-        about_all = (
-            "of all raters together; n: the cases that two or more of them judged; interval over users"
-        )
-        notes.append(definition(about_all))
+        about = "of all raters together; n: the cases that two or more of them judged; interval over users"
+        notes.append(definition(about))
     else:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2

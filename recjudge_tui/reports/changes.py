@@ -337,13 +337,10 @@ def compare_sides(
         prompt = prompt._replace(note=join_notes(where, prompt.note))
     nothing = f"no question that both {first.name} and {second.name} answered"
     notes: list[str] = [] if among else [Note(nothing, "data", Step("judge", {}))]
-    notes += dict.fromkeys(
-        f"{p.meeting.protocol}, {p.meeting.aspect}: {note}" for p in parts for note in p.pairs.left_out
-    )
-    seen = {f"{p.meeting.protocol}, {p.meeting.aspect}": p.both.seen for p in parts if not p.system}
-    notes += map(str, orientation_notes(seen))
+    notes += dict.fromkeys(f"{part.meeting.where}: {note}" for part in parts for note in part.pairs.left_out)
+    notes += map(str, orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
     notes += rater_notes(ratings.raters[side.rater] for side in sides)
-    notes += scale_notes(project.db, project.id, ((meeting.protocol, meeting.aspect) for meeting in among))
+    notes += scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
     return Changes(
         project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
     )  # fmt: skip
@@ -382,10 +379,8 @@ def _levels(project: Project, meeting: Meeting, values: FloatArray) -> tuple[tup
     low, high = facts.ends if inside else (float(every[0]), float(every[-1]))
     edges = np.linspace(low, high, _BANDS + 1)
     tops = [*np.nextafter(edges[1:-1], -np.inf).tolist(), high]
-    bands = [
-        Level(f"{start:.3g}-{stop:.3g}", float(start), float(top))
-        for start, stop, top in zip(edges[:-1], edges[1:], tops, strict=True)
-    ]
+    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), tops, strict=True)
+    bands = [Level(f"{start:.3g}-{stop:.3g}", start, float(top)) for start, stop, top in ends]
     return tuple(reversed(bands)), False
 
 
@@ -428,15 +423,15 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     raters = changes.ratings.raters
     if truth is not None:
         source(project, truth)
-    same = question_of(part.meeting.protocol), part.meeting.aspect
+    sides, same = (changes.first.rater, changes.second.rater), question_of(part.meeting.protocol)
     beside = [
-        question
-        for question in project_questions(project.db, project.id)
-        if question.rater not in (changes.first.rater, changes.second.rater)
-        and (question.rater == truth if truth else raters[question.rater].kind in REFERENCES)
-        and (question_of(question.protocol), question.aspect) == same
+        q
+        for q in project_questions(project.db, project.id)
+        if (q.rater == truth if truth else raters[q.rater].kind in REFERENCES)
+        and q.rater not in sides
+        and (question_of(q.protocol), q.aspect) == (same, part.meeting.aspect)
     ]
-    of_judges = all(raters[side.rater].kind in RUN_RATERS for side in (changes.first, changes.second))
+    of_judges = all(raters[side].kind in RUN_RATERS for side in sides)
     if not part.labelled or not beside or not (truth or of_judges):
         return None
     given = {}
@@ -572,7 +567,7 @@ def transitions(changes: Changes) -> Table:
                 "from": a.name, "to": b.name, "direction": way, "count": count, "share": count / total if total else None,
                 "n": part.both.n, "value_from": a.low, "value_to": b.low,
             })  # fmt: skip
-    notes = [f"{p.meeting.protocol}, {p.meeting.aspect}: {p.note}" for p in changes.parts if p.note]
+    notes = [f"{p.meeting.where}: {p.note}" for p in changes.parts if p.note]
     table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
     filled = [row for row in rows if row["count"]]
     moved = [row for row in filled if row["from"] != row["to"]]
@@ -584,12 +579,12 @@ def transitions(changes: Changes) -> Table:
     return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
 
 
-def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = None) -> Table:
-    """One row per changed case, by question and case; with a cell, the cases in it. `limit` is per question."""
+def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
+    """One row per changed case, by question and case; with a cell, the cases in it."""
     rows: list[Row] = []
     for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
         parts = [part for part in alike if part.levels]
-        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})[:limit]
+        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})
         who, ordered = _who(changes, meeting), parts[0].ordered if ids else False
         rows += [who | _case(meeting.protocol, case, ordered) for case in changes.listed(meeting, ids)]
     table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
@@ -603,9 +598,7 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
     if compares_lists(protocol):
         up, down = f"towards {case.system_a}", f"towards {case.system_b}"
     changed = ordered and case.value_a != case.value_b
-    first, second = (
-        None if verdict is None else str(verdict) for verdict in (case.verdict_a, case.verdict_b)
-    )
+    first, second = (None if one is None else str(one) for one in (case.verdict_a, case.verdict_b))
     return {
         "case_id": str(case.case_id), "user": case.user_id, "context": case.occasion.context,
         "served_at": case.occasion.served_at, "item": case.item_id, "systems": case.systems, "from": before, "to": now,
@@ -615,11 +608,8 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
-    row: Row = {
-        "rater_a": changes.first.name, "rater_b": changes.second.name, "protocol": meeting.protocol,
-        "aspect": meeting.aspect,
-    }  # fmt: skip
-    return row | {"system": system} if system else row
+    cells = (changes.first.name, changes.second.name, *meeting[2:], *([system] if system else []))
+    return dict(zip((column.name for column in _WHO), cells, strict=False))
 
 
 def _table(
@@ -638,9 +628,9 @@ def _table(
 # ---- prompts and settings --------------------------------------------------------------------------------------------
 
 
-def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "", context: int = 3) -> tuple[str, ...]:
+def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "") -> tuple[str, ...]:
     """A unified diff of two texts; empty if they have the same lines, else its headers first. Lines are not escaped."""
-    return tuple(difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, n=context, lineterm=""))
+    return tuple(difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, lineterm=""))
 
 
 def prompt_change(
