@@ -15,6 +15,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.scales import categories, label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real
 from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.mean_pairs import (
     PAIR_COLUMNS,
     MeasuredPairs,
@@ -27,7 +28,6 @@ from recjudge_tui.reports.mean_pairs import (
 )
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import about_base, interval_text, no_verdicts, rater_notes, wide
-from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
