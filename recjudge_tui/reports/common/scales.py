@@ -7,13 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from recjudge_tui.domain.protocols import protocol_facts
-from recjudge_tui.domain.roles import (
-    COMBINED,
-    FIRST_HAND,
-    REFERENCES,
-    RUN_RATERS,
-    rules_note,
-)
+from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES, RUN_RATERS, rules_note
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.arrays import FloatArray
