@@ -126,10 +126,19 @@ def _concurrence(w: FloatArray, cells: Cells) -> FloatArray:
     return ratio(w @ same.astype(np.float64), w @ directed.astype(np.float64))
 
 
-def _cost(levels: FloatArray, power: int) -> FloatArray:
-    """Disagreement (k, k), at most 1: 0 or 1 for power 0, else |difference of values|^power."""
+def _cost(levels: FloatArray, power: float) -> FloatArray:
+    """Disagreement (k, k), at most 1: 0 or 1 for power 0, else |difference of values|^power; NaN: Gwet's ordinal weights, by
+    the number of labels between."""
+    if math.isnan(power):
+        levels = np.arange(levels.size, dtype=np.float64)
     gap = np.abs(levels[:, None] - levels)
-    cost = (gap > 0).astype(np.float64) if power == 0 else gap**power
+    cost = (
+        gap * (gap + 1) / 2
+        if math.isnan(power)
+        else (gap > 0).astype(np.float64)
+        if power == 0
+        else gap**power
+    )
     return cost / max(float(cost.max()), 1e-300)
 
 
@@ -155,15 +164,15 @@ def _gwet(w: FloatArray, cells: Cells, power: int) -> FloatArray:
     cost, n = _cost(labels, power), w.sum(axis=1)
     at_a, at_b = (np.searchsorted(labels, side) for side in (cells.a, cells.b))
     shares = ratio(np.add(*cells.margins(w)) / 2, n[:, None])
-    return _beyond_gwets_chance(ratio(w @ cost[at_a, at_b], n), shares, 1 - cost)
+    return _beyond_gwets_chance(ratio(w @ cost[at_a, at_b], n), shares, cost)
 
 
-def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, credit: FloatArray) -> FloatArray:
-    """Gwet's coefficient (m,) of a mean disagreement (m,) and shares of labels (m, k), with the credit (q, q) of all q."""
-    q = len(credit)
+def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, cost: FloatArray) -> FloatArray:
+    """Gwet's coefficient (m,) of a mean disagreement (m,) and shares of labels (m, k), with the costs (q, q) of all q."""
+    q = len(cost)
     if q < 2:
         return np.full(len(disagreement), np.nan)
-    by_chance = credit.sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1)
+    by_chance = (1 - cost).sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1)
     return 1 - ratio(disagreement, 1 - by_chance)
 
 
@@ -627,11 +636,11 @@ def _grouped(rows: _Rows, stat: str, codes: IntArray, count: int) -> Estimate:
 
 
 class RatedPair(NamedTuple):
-    """The values of two raters on the cases (n,) that both have judged, and the users of these."""
+    """The values of two raters, or of a run and the truth, on the same cases (n,), and the users of these."""
 
-    a: FloatArray
-    b: FloatArray
-    users: IntArray
+    a: npt.ArrayLike
+    b: npt.ArrayLike
+    users: Ids
 
 
 def pairs_interval(
@@ -647,14 +656,14 @@ def pairs_interval(
     Each user is left out of all pairs at once, so that the user counts once, no matter how many people judged their
     cases. None, with the reason, as for a statistic of two raters.
     """
-    codes, count = encode(np.concatenate([pair.users for pair in pairs]))
-    a, b = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    codes, count = encode(np.concatenate([np.asarray(pair.users) for pair in pairs]))
+    a, b = (np.concatenate([as_floats(pair[side]) for pair in pairs]) for side in (0, 1))
     if reason := _withheld(stat, np.stack([a, b]), codes, codes[a != b]):
         return Interval(None, None, reason)
     known = None if labels is None else label_array(labels)
-    owners = np.split(codes, np.cumsum([pair.users.size for pair in pairs])[:-1])
+    owners = np.split(codes, np.cumsum([np.size(pair.users) for pair in pairs])[:-1])
     tables = [
-        _table(pair.a, pair.b, owner, count, known, mirrored=mirrored)
+        _table(as_floats(pair.a), as_floats(pair.b), owner, count, known, mirrored=mirrored)
         for pair, owner in zip(pairs, owners, strict=True)
     ]
     if stat == "kendall" and max(table.cells.a.size for table in tables) > _KENDALL_CELLS:
@@ -684,17 +693,9 @@ class Change:
     change: Estimate
 
 
-class RatedCases(NamedTuple):
-    """One run's values with the truth and the user of each row."""
-
-    value: npt.ArrayLike
-    truth: npt.ArrayLike
-    users: Ids
-
-
 def agreement_change(
-    later: RatedCases,
-    earlier: RatedCases,
+    later: RatedPair,
+    earlier: RatedPair,
     labels: npt.ArrayLike | None,
     stat: str,
     *,
@@ -706,7 +707,7 @@ def agreement_change(
     `mirrored`: as in `agreement_estimates`. Undefined, with the reason, if either figure is.
     Raises KeyError for an unknown statistic, ValueError for unpaired input.
     """
-    sides = [complete(side.value, side.truth) for side in (later, earlier)]
+    sides = [complete(side.a, side.b) for side in (later, earlier)]
     n = min(int(kept.sum()) for _, _, kept in sides)
     if n == 0:
         return Change(None, None, undefined("no case on which both runs and the truth have a verdict"))
@@ -747,9 +748,8 @@ def mean_change(
     if a.size == 0:
         return Change(None, None, undefined("no case that both runs were asked about"))
     between = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    return Change(
-        float(a.mean()), float(b.mean()), mean_estimate(a - b, rows_of(users, kept), between, level=level)
-    )
+    change = mean_estimate(a - b, rows_of(users, kept), between, level=level)
+    return Change(float(a.mean()), float(b.mean()), change)
 
 
 # ---- marks and labels against a reference -----------------------------------------------------------------------------
@@ -954,24 +954,17 @@ def _of_sums(stat: str, sums: FloatArray, labels: FloatArray) -> FloatArray:
     square = (len(sums), q, q)
     if stat.startswith("alpha"):
         return _of_coincidences(stat, coincidences.reshape(square), labels)
-    credit = _credit(stat, labels)
-    observed = ratio((pairs.reshape(square) * (1 - credit)).sum(axis=(1, 2)), pairs.sum(axis=1))
+    cost = _cost(labels, _POWERS.get(stat.partition("_")[2], 2 if stat == "ac2" else 0))
+    observed = ratio((pairs.reshape(square) * cost).sum(axis=(1, 2)), pairs.sum(axis=1))
     shares = ratio(shares, items)
     if stat.startswith("fleiss"):
-        expected = ((shares @ (1 - credit)) * shares).sum(axis=1)
+        expected = ((shares @ cost) * shares).sum(axis=1)
         return 1 - ratio(observed, np.where(_varied(shares), expected, 0.0))
-    return _beyond_gwets_chance(observed, shares, credit)
+    return _beyond_gwets_chance(observed, shares, cost)
 
 
-def _credit(stat: str, labels: FloatArray) -> FloatArray:
-    """Gwet's weights (q, q): 1 for equal labels; by the difference of values, its square, or the labels between."""
-    kind = stat.partition("_")[2] or ("quadratic" if stat == "ac2" else "")
-    if kind != "ordinal":
-        return 1 - _cost(labels, {"": 0, "linear": 1, "quadratic": 2}[kind])
-    steps = np.abs(np.subtract.outer(np.arange(labels.size), np.arange(labels.size)))
-    cost = steps * (steps + 1) / 2
-    credit: FloatArray = 1 - cost / max(float(cost.max()), 1e-300)
-    return credit
+# of the name of a statistic of many raters
+_POWERS = {"linear": 1, "quadratic": 2, "ordinal": math.nan}
 
 
 def _of_coincidences(stat: str, coincidences: FloatArray, labels: FloatArray) -> FloatArray:
@@ -1017,7 +1010,7 @@ def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     and where |r| < 1, is Fisher's (1915): z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one
     figure is the same for all. Raises ValueError unless both sides have one figure per system.
     """
-    pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    pairs = _both(a, b)
     n = len(pairs)
     if n < FEWEST:
         have = "1 system has" if n == 1 else f"{n} systems have"
@@ -1061,11 +1054,15 @@ def orders_agree(a: Figures, b: Figures) -> bool | None:
 
     None with fewer than two systems.
     """
-    pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    pairs = _both(a, b)
     if len(pairs) < 2:
         return None
     left, right = zip(*pairs, strict=True)
     return ranks(left) == ranks(right)
+
+
+def _both(a: Figures, b: Figures) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
 
 
 def min_max(values: Figures) -> list[float | None]:

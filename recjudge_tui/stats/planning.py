@@ -14,7 +14,15 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_f
 from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import users_needed
-from recjudge_tui.stats.intervals import AT_END, Bounds, Scale, clopper_pearson, mean_estimate, t_quantile
+from recjudge_tui.stats.intervals import (
+    AT_END,
+    SHARE,
+    Bounds,
+    Scale,
+    clopper_pearson,
+    mean_estimate,
+    t_quantile,
+)
 
 # ---- how many users ---------------------------------------------------------------------------------------------------
 
@@ -112,9 +120,8 @@ def power_of(found: Discordance, n: int, *, alpha: float = ALPHA, factor: float 
     `units_needed`. 0 if there is no difference."""
     if found.delta == 0 or n <= 0:
         return 0.0
-    gap = math.sqrt(n) * abs(found.delta) - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(
-        factor * found.psi
-    )
+    reach = NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(factor * found.psi)
+    gap = math.sqrt(n) * abs(found.delta) - reach
     spread = math.sqrt(factor * max(0.0, found.psi - found.delta**2))
     return NormalDist().cdf(gap / spread) if spread > 0 else float(gap >= 0)
 
@@ -179,7 +186,6 @@ FEW_USERS = f"no interval: labels of fewer than {FEWEST_USERS} users"
 ALIKE = "no interval: all labels are the same"
 UNVARIED = "the judge's verdicts do not vary: they add nothing"
 _ROUNDING = 1e-12
-SHARE: Bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -270,16 +276,9 @@ def prediction_powered_mean(
         from scipy.special import stdtr
 
         balance = float(2 * stdtr(min(owners, others) - 1, -abs(gap) / math.sqrt(varies)))
-    return PredictionPoweredMean(
-        people,
-        alone,
-        Estimate(value, low, high, n, note=note),
-        n,
-        labels.size,
-        power=weight,
-        n_effective=n * plain / variance if variance > 0 and not reason else None,
-        balance_p=balance,
-    )
+    effective = n * plain / variance if variance > 0 and not reason else None
+    powered = Estimate(value, low, high, n, note=note)
+    return PredictionPoweredMean(people, alone, powered, n, labels.size, weight, effective, balance)
 
 
 def _adds(values: FloatArray, here: BoolArray, codes: IntArray, users: int) -> FloatArray:
@@ -377,7 +376,11 @@ def advance(
     the same result as one call. Without values there are no ends. Raises ValueError for values that are missing or
     outside 0..1, and for an array that is not one-dimensional.
     """
-    array = _between_0_and_1(values)
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"expected one value a unit, got an array of {array.ndim} dimensions")
+    if not ((array >= 0) & (array <= 1)).all():
+        raise ValueError("the values must lie between 0 and 1, and none may be missing")
     parts = [array[start : start + _CHUNK] for start in range(0, array.size, _CHUNK)]
     lows, highs = [np.zeros(0)], [np.zeros(0)]
     for part in parts:
@@ -405,21 +408,17 @@ def _advance_chunk(
     ends = np.concatenate(([before.low], grid, [before.high]))
     low = np.maximum.accumulate(ends[below])
     high = np.minimum.accumulate(ends[grid.size + 1 - above])
-    closed = _hold_last_interval(low, high, before)
+    met = np.flatnonzero(low >= high)
+    if met.size:
+        # once the ends meet, the last interval that is not empty stays
+        at = int(met[0])
+        low[at:], high[at:] = (low[at - 1], high[at - 1]) if at else (before.low, before.high)
     all_up, all_down = before.up.copy(), before.down.copy()
     all_up[live], all_down[live] = up[-1], down[-1]
-    after = replace(after, low=float(low[-1]), high=float(high[-1]), closed=closed, up=all_up, down=all_down)
+    after = replace(
+        after, low=float(low[-1]), high=float(high[-1]), closed=bool(met.size), up=all_up, down=all_down
+    )
     return after, low, high
-
-
-def _hold_last_interval(low: FloatArray, high: FloatArray, before: ConfidenceSequence) -> bool:
-    """Once the ends meet, overwrite them with the last non-empty interval. Returns whether they met."""
-    met = np.flatnonzero(low >= high)
-    if not met.size:
-        return False
-    at = int(met[0])
-    low[at:], high[at:] = (low[at - 1], high[at - 1]) if at else (before.low, before.high)
-    return True
 
 
 def _stakes(x: FloatArray, before: ConfidenceSequence) -> tuple[FloatArray, float, float]:
@@ -431,15 +430,6 @@ def _stakes(x: FloatArray, before: ConfidenceSequence) -> tuple[FloatArray, floa
     variance = np.concatenate([[(0.25 + before.spread) / (before.n + 1)], (0.25 + spread[:-1]) / time[1:]])
     stakes = np.sqrt(2 * math.log(2 / (1 - before.level)) / (variance * time * np.log(time + 1.0)))
     return stakes, float(total[-1]), float(spread[-1])
-
-
-def _between_0_and_1(values: npt.ArrayLike) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"expected one value a unit, got an array of {array.ndim} dimensions")
-    if not ((array >= 0) & (array <= 1)).all():
-        raise ValueError("the values must lie between 0 and 1, and none may be missing")
-    return array
 
 
 EVEN = 0.5
@@ -576,9 +566,8 @@ def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
     relative = a.rate / b.rate
     spread = 1 / a.clicks - 1 / a.impressions + 1 / b.clicks - 1 / b.impressions
     half = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(max(0.0, spread))
-    return Estimate(
-        relative - 1, math.exp(math.log(relative) - half) - 1, math.exp(math.log(relative) + half) - 1, n
-    )
+    low, high = (math.exp(math.log(relative) + end) - 1 for end in (-half, half))
+    return Estimate(relative - 1, low, high, n)
 
 
 def two_proportions(a: Arm, b: Arm) -> TwoProportions:
