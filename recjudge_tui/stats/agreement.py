@@ -107,23 +107,22 @@ class Cells:
 CellFunction = Callable[[FloatArray, Cells], FloatArray]
 
 
-def _percent(w: FloatArray, cells: Cells) -> FloatArray:
-    return ratio(w @ (cells.a == cells.b).astype(np.float64), w.sum(axis=1))
+def _row_values(stat: str, a: FloatArray, b: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The values of rows whose mean is the statistic (_MEANS), and which rows count.
 
-
-def _bias(w: FloatArray, cells: Cells) -> FloatArray:
-    """Mean of a - b: above 0 if a is the more generous rater."""
-    return ratio(w @ (cells.a - cells.b), w.sum(axis=1))
-
-
-def _concurrence(w: FloatArray, cells: Cells) -> FloatArray:
-    """Among rows where b has a direction (is not 0), the share where the sign of a is the same.
-
-    Values are signed preferences (-1, 0, 1); a tie of a does not concur. Source: Liu et al., SIGIR 2026.
+    `bias`: a - b, above 0 if a is the more generous rater. `concurrence`, of signed preferences: whether a has the sign of
+    b, on rows where b has a direction; a tie of a does not concur (Liu et al., SIGIR 2026).
     """
-    directed = cells.b != 0
-    same = directed & (np.sign(cells.a) == np.sign(cells.b))
-    return ratio(w @ same.astype(np.float64), w @ directed.astype(np.float64))
+    if stat == "bias":
+        return a - b, np.ones(a.size, dtype=np.bool_)
+    if stat == "percent":
+        return (a == b).astype(np.float64), np.ones(a.size, dtype=np.bool_)
+    return (np.sign(a) == np.sign(b)).astype(np.float64), b != 0
+
+
+def _mean(w: FloatArray, cells: Cells, stat: str) -> FloatArray:
+    values, kept = _row_values(stat, cells.a, cells.b)
+    return ratio(w @ (values * kept), w @ kept.astype(np.float64))
 
 
 def _cost(levels: FloatArray, power: float) -> FloatArray:
@@ -231,7 +230,7 @@ def _kendall(w: FloatArray, cells: Cells) -> FloatArray:
 
 
 FUNCTIONS: dict[str, CellFunction] = {
-    "percent": _percent, "bias": _bias, "concurrence": _concurrence, "kendall": _kendall,
+    **{stat: partial(_mean, stat=stat) for stat in _MEANS}, "kendall": _kendall,
     **{stat: partial(_kappa, power=power) for power, stat in enumerate(("kappa", "kappa_linear", "qwk"))},
     **{f"alpha_{kind}": partial(_alpha, kind=kind) for kind in ("nominal", "ordinal", "interval")},
     "ac1": partial(_gwet, power=0), "ac2": partial(_gwet, power=2),
@@ -590,15 +589,9 @@ def _sorted_kendall(rows: _Rows) -> Estimate:
 
 def _of_rows(rows: _Rows, stat: str) -> Estimate:
     """A statistic that is a mean over rows: shares and the mean difference."""
-    kept: BoolArray = np.ones(rows.a.size, dtype=np.bool_)
-    if stat == "bias":
-        width = 0.0 if rows.labels is None else float(rows.labels[-1] - rows.labels[0])
-        values, bounds = rows.a - rows.b, ((-width, width) if width else None)
-    else:
-        directed = STATISTICS[stat].directed
-        kept = rows.b != 0 if directed else kept
-        same = np.sign(rows.a) == np.sign(rows.b) if directed else rows.a == rows.b
-        values, bounds = same.astype(np.float64), SHARE
+    values, kept = _row_values(stat, rows.a, rows.b)
+    width = 0.0 if rows.labels is None else float(rows.labels[-1] - rows.labels[0])
+    bounds = STATISTICS[stat].bounds or ((-width, width) if width else None)
     if not kept.any():
         return undefined(STATISTICS[stat].undefined, rows.a.size)
     estimate = mean_estimate(values[kept], rows.users[kept], bounds, level=rows.level)

@@ -432,11 +432,9 @@ def difference_of_means(
 def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
     """The p-quantile of independent values (linear between order statistics), with a distribution-free interval.
 
-    With B binomial (n, p), the l-th and u-th smallest values enclose the quantile with probability
-    P(l <= B < u). l is the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2, a = 1 - level, so the
-    coverage is at least `level` whatever the distribution. Without such a pair (few values, or p near 0 or 1) there
-    is no interval. NaN rows are left out; undefined without values. Raises ValueError unless 0 < p < 1 and
-    0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section 5.2.
+    Its ends are the l-th and u-th smallest values, l the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2,
+    a = 1 - level, B binomial (n, p); none without such a pair. NaN rows are left out; undefined without values. Raises
+    ValueError unless 0 < p < 1 and 0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section 5.2.
     """
     from scipy.special import bdtr
 

@@ -46,12 +46,11 @@ class Discordance:
 
 
 def win_rate_discordance(win_rate: float, ties: float = 0.0, consistency: float = 1.0) -> Discordance:
-    """Pairs of lists judged in both orders.
+    """Pairs of lists judged in both orders: psi = c (1 - t), delta = c (2 w - 1).
 
-    `win_rate` (ties half) and `ties` refer to the pairs judged alike in both orders; `consistency` is the share of
-    these pairs; the others become position ties. psi = c (1 - t), delta = c (2 w - 1): an inconsistent judge
-    pulls the win rate towards one half. Raises ValueError for values outside 0..1, or a win rate that is impossible
-    with so many ties: |2 w - 1| <= 1 - t must hold.
+    The win rate w (ties half) and the share t of ties are those of the pairs judged alike in both orders, of which
+    `consistency` c is the share; the others become position ties. Raises ValueError for values outside 0..1, or unless
+    |2 w - 1| <= 1 - t.
     """
     if not all(0 <= value <= 1 for value in (win_rate, ties, consistency)):
         raise ValueError("a win rate, a tie rate and a consistency lie between 0 and 1")
@@ -326,11 +325,10 @@ def _no_winnings() -> FloatArray:
 class ConfidenceSequence:
     """The state after `n` values with sum `total`: the interval low < mean < high, and the bets behind it.
 
-    `up` and `down` are the log winnings of betting that the mean lies above, and below, each candidate on the
-    grid; candidates outside the interval are no longer updated. `spread` is the sum of squared distances from the
-    running means. `closed`: every candidate has been rejected, because the values have no common mean or by chance
-    (probability 1 - level); the interval then stays at the last non-empty one. An end other than 0 or 1
-    is itself rejected. Raises ValueError for a level outside 0..1.
+    `up` and `down`: log winnings of betting that the mean lies above, and below, each candidate on the grid; those of
+    candidates outside the interval stay. `spread`: sum of squared distances from the running means. `closed`: every
+    candidate is rejected, since the values have no common mean or by chance; the last non-empty interval then stays. An end
+    other than 0 or 1 is itself rejected. Raises ValueError for a level outside 0..1.
     """
 
     level: float = LEVEL
@@ -358,22 +356,19 @@ def advance(
 ) -> tuple[ConfidenceSequence, FloatArray, FloatArray]:
     """The sequence after further `values` (n,), each in 0..1, and the lower and upper end after each value (n,).
 
-    With probability `level` the mean lies inside ALL of the intervals, no matter how many values follow and when one
-    stops looking. This is the hedged betting confidence sequence of Waudby-Smith and Ramdas (Estimating means of
-    bounded random variables by betting, JRSS B 2024), with their predictable plug-in stakes, half of the capital on
-    each side, and the running intersection. For a candidate mean m two bettors start with 1/2 each and
+    With probability `level` the mean lies inside ALL of the intervals, whenever one stops looking: the hedged betting
+    confidence sequence of Waudby-Smith and Ramdas (JRSS B 2024), with predictable plug-in stakes and the running
+    intersection. For a candidate mean m two bettors start with 1/2 each and
 
         K+_t(m) = 1/2 prod (1 + min(s_i, c/m) (x_i - m))        K-_t(m) = 1/2 prod (1 - min(s_i, c/(1-m)) (x_i - m))
         s_i^2 = 2 log(2/alpha) / (v_{i-1} i log(i + 1))          alpha = 1 - level, c = 1/2
 
-    where v is the variance so far, starting at 1/4. If m is the mean, either bettor grows by luck only: the
-    probability that one of them ever reaches 1/alpha is at most alpha (Ville's inequality). K+ falls and K- rises
-    in m, so the candidates that remain form an interval; its ends are rounded outwards to thousandths.
+    where v is the variance so far, starting at 1/4. If m is the mean, the probability that one of them ever reaches 1/alpha
+    is at most alpha (Ville's inequality). K+ falls and K- rises in m, so the candidates that remain form an interval; its
+    ends are rounded outwards to thousandths.
 
-    Assumes that each value has the same mean given those before it: independent draws from one population, or units
-    in random order from a much larger one (for a finite population the interval is wider than necessary). Several
-    rows of one user are not such draws: give one value per user. Calls with consecutive pieces of the values give
-    the same result as one call. Without values there are no ends. Raises ValueError for values that are missing or
+    Assumes that each value has the same mean given those before it: one value per user, users in random order. Calls with
+    consecutive pieces of the values give the same result as one call. Raises ValueError for values that are missing or
     outside 0..1, and for an array that is not one-dimensional.
     """
     array = np.asarray(values, dtype=np.float64)
@@ -437,12 +432,8 @@ EVEN = 0.5
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Stop when each of `pairs` comparisons is decided.
-
-    A comparison is the mean of values between 0 and 1. It is decided once its interval lies on one side of one
-    half, or is no wider than `margin` (None: no such limit). All intervals hold together, at every look, with
-    probability `level`: each has the level 1 - (1 - level) / pairs (Bonferroni).
-    """
+    """Stop when each of `pairs` comparisons, means of values between 0 and 1, is decided: its interval lies on one side of
+    one half, or is no wider than `margin`. All hold together, at every look, with probability `level` (Bonferroni)."""
 
     pairs: int
     margin: float | None = None
@@ -470,12 +461,8 @@ def is_decided(rule: StoppingRule, state: StoppingState) -> bool:
 
 
 def update_state(rule: StoppingRule, state: StoppingState, outcomes: FloatArray) -> StoppingState:
-    """The state after `outcomes` (users, pairs), NaN where a user has no value for a pair.
-
-    Stops at the user who decides the last comparison and ignores the users after that one, so the same users in
-    the same order stop at the same user however they are split over calls. A decided comparison stays decided,
-    because intervals never widen.
-    """
+    """The state after `outcomes` (users, pairs), NaN where a user has no value for a pair; users after the one who decides
+    the last comparison are ignored, however the users are split over calls."""
     if is_decided(rule, state) or not len(outcomes):
         return state
     after, deciding = _after_users(rule, state, outcomes)
@@ -488,9 +475,7 @@ def update_state(rule: StoppingRule, state: StoppingState, outcomes: FloatArray)
 def _after_users(
     rule: StoppingRule, state: StoppingState, outcomes: FloatArray
 ) -> tuple[StoppingState, list[int]]:
-    """The state after all these users, and the row of the user who decides each pair (an index past the end if none
-    does).
-    """
+    """The state after all these users, and the row of the user who decides each pair (past the end if none does)."""
     sequences, deciding = [], []
     for sequence, column in zip(state.sequences, outcomes.T, strict=True):
         rows = np.flatnonzero(~np.isnan(column))
@@ -552,11 +537,10 @@ class TwoProportions:
 
 
 def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
-    """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz.
+    """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz et al. (1978, Biometrics 34:469):
+    exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n independent impressions.
 
-    exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n impressions
-    (Katz, Baptista, Azen and Pike 1978, Biometrics 34:469-474). Undefined if b has no click; no interval
-    if a has none (the log is not finite). Impressions must be independent: several of one user make it too narrow.
+    Undefined if b has no click; no interval if a has none.
     """
     n = a.impressions + b.impressions
     if not b.clicks:
@@ -574,11 +558,9 @@ def two_proportions(a: Arm, b: Arm) -> TwoProportions:
     """Two-proportion z test with the pooled rate, two-sided.
 
     z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)), r = all clicks / all impressions; p = 2 (1 - Φ(|z|))
-    (Fleiss, Levin and Paik 2003, Statistical Methods for Rates and Proportions, ch. 3, without continuity
-    correction). Where an arm would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, or has fewer
-    than FEWEST_IMPRESSIONS, p is that of Fisher's exact test (1935): z would find a difference between equal rates in up to
-    13 % of samples with few clicks, and in 5.7 % with 150 impressions and a rate of one half.
-    Undefined if r is 0 or 1.
+    (Fleiss, Levin and Paik 2003, ch. 3, without continuity correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or
+    would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, p is that of Fisher's exact test (1935):
+    with few clicks z would find a difference between equal rates in up to 13 % of samples. Undefined if r is 0 or 1.
     """
     clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
     if clicks in (0, impressions):

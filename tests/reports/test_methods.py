@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from recjudge_tui.reports.leaderboard import METHODS as BOARDS
-from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
+from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 
 from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.reports.methods import references
