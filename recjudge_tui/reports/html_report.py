@@ -72,7 +72,9 @@ class Page(NamedTuple):
         table = readable(table_of(self.project, name, **given, **options))[0]
         wanted = self.options.raters
         if wanted and not declared.option("raters") and any("rater" in row for row in table.rows):
-            table = replace(table, rows=tuple(row for row in table.rows if row.get("rater") in wanted))
+            rows = tuple(row for row in table.rows if row.get("rater") in wanted)
+            # the answer may be about a rater who is not of the page
+            table = replace(table, rows=rows, answer=table.answer if rows == table.rows else "")
         return table
 
 
@@ -234,7 +236,7 @@ def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterat
         for options in wanted:
             if options is not None:
                 table = page.report(name, **options)
-                if table.rows or table.notes:
+                if table.rows or table.notes or table.answer:
                     yield table
 
 

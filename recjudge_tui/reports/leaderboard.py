@@ -68,7 +68,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "winrate": Method("win rate = (wins + ties / 2) / n; --count-ties changes what a tie counts", "win %", "share"),
+    "winrate": Method("win rate = (wins + ties / 2) / n, unless ties are counted otherwise", "win %", "share"),
     "q": Method("Q = (wins + ties) / (losses + ties); above 1: more wins than losses", "Q", "float"),
     "bt": Method(
         "Bradley and Terry's rating: 400 points are odds of 10:1, the mean is 1000; ties by Davidson's model (1970), or as"

@@ -15,6 +15,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.scales import categories, label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real
 from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.mean_pairs import (
     PAIR_COLUMNS,
     MeasuredPairs,
@@ -62,7 +63,15 @@ def board(project: Project, choose: Options, method: str) -> Table:
         Note(text)
         for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))
     ]
-    notes = (*warnings, *table.notes, *empty, *about_base(chosen), *scales, *rater_notes(chosen))
+    notes = (
+        *warnings,
+        *table.notes,
+        *empty,
+        *about_base(chosen),
+        *decided_notes(chosen),
+        *scales,
+        *rater_notes(chosen),
+    )
     return replace(table, notes=notes, settings={"method": method})
 
 

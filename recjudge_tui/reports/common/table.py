@@ -90,11 +90,17 @@ _SHARED = {
 
 
 def columns(*parts: str | Column) -> tuple[Column, ...]:
-    """Columns in order: shared ones by name, as in `"rater protocol? aspect"` (`?`: minor), others as they are."""
+    """Columns in order: shared ones by name, as in `"rater protocol? aspect"` (`?`: minor), own ones as
+    `name|Label|kind|decimals` (a label in brackets: minor), others as they are."""
     out: list[Column] = []
     for part in parts:
         if isinstance(part, Column):
             out.append(part)
+            continue
+        if "|" in part:
+            name, label, kind, decimals = (*part.split("|"), *("text", "3")[part.count("|") - 1 :])
+            minor = label.startswith("(")
+            out.append(Column(name, label.strip("()"), cast(Kind, kind), minor, int(decimals)))
             continue
         for name in part.split():
             shared = _SHARED[name.removesuffix("?")]
