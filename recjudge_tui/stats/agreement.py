@@ -631,9 +631,9 @@ def _grouped(rows: _Rows, stat: str, codes: IntArray, count: int) -> Estimate:
 class RatedPair(NamedTuple):
     """The values of two raters, or of a run and the truth, on the same cases (n,), and the users of these."""
 
-    a: npt.ArrayLike
-    b: npt.ArrayLike
-    users: Ids
+    a: FloatArray
+    b: FloatArray
+    users: IntArray
 
 
 def pairs_interval(
@@ -649,14 +649,14 @@ def pairs_interval(
     Each user is left out of all pairs at once, so that the user counts once, no matter how many people judged their
     cases. None, with the reason, as for a statistic of two raters.
     """
-    codes, count = encode(np.concatenate([np.asarray(pair.users) for pair in pairs]))
-    a, b = (np.concatenate([as_floats(pair[side]) for pair in pairs]) for side in (0, 1))
+    codes, count = encode(np.concatenate([pair.users for pair in pairs]))
+    a, b = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
     if reason := _withheld(stat, np.stack([a, b]), codes, codes[a != b]):
         return Interval(None, None, reason)
     known = None if labels is None else label_array(labels)
-    owners = np.split(codes, np.cumsum([np.size(pair.users) for pair in pairs])[:-1])
+    owners = np.split(codes, np.cumsum([pair.users.size for pair in pairs])[:-1])
     tables = [
-        _table(as_floats(pair.a), as_floats(pair.b), owner, count, known, mirrored=mirrored)
+        _table(pair.a, pair.b, owner, count, known, mirrored=mirrored)
         for pair, owner in zip(pairs, owners, strict=True)
     ]
     if stat == "kendall" and max(table.cells.a.size for table in tables) > _KENDALL_CELLS:
