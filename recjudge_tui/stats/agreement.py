@@ -576,15 +576,15 @@ def _sorted_kendall(rows: _Rows) -> Estimate:
         kept = [row[users] > 0 for row in w]
         return np.array([_large_kendall(a[here], b[here]) for here in kept])
 
+    value = none_if_nan(_large_kendall(a, b))
+    if value is None:
+        return undefined(STATISTICS["kendall"].undefined, rows.a.size)
     if rows.a.size > _KENDALL_ROWS:
-        value = none_if_nan(_large_kendall(a, b))
         note = f"no interval: over {_KENDALL_ROWS:,} rows of mostly distinct values"
         return Estimate(value, None, None, rows.a.size, note=note)
     apart = sums_by_user(np.stack([rows.a, rows.b]), rows.users, rows.user_count)
     found = jackknife(tau, rows.user_count, FISHER, rows.level, apart=apart, most=_KENDALL_GROUPS)
-    if found.value is None:
-        return undefined(STATISTICS["kendall"].undefined, rows.a.size)
-    return Estimate(found.value, found.low, found.high, rows.a.size, note=found.note)
+    return Estimate(value, found.low, found.high, rows.a.size, note=found.note)
 
 
 def _of_rows(rows: _Rows, stat: str) -> Estimate:
@@ -673,8 +673,7 @@ def pairs_interval(
 
     limits = STATISTICS[stat].limits
     scale = Scale.between(SHARE) if limits == SHARE else FISHER if stat != "bias" else IDENTITY
-    found = jackknife(mean, count, scale, level, apart=_apart(tables))
-    return Interval(found.low, found.high, found.note)
+    return jackknife(mean, count, scale, level, apart=_apart(tables))
 
 
 @dataclass(frozen=True)

@@ -57,15 +57,6 @@ LOGIT = Scale.between(SHARE)
 FISHER = Scale(np.arctanh, np.tanh)
 
 
-class Jackknife(NamedTuple):
-    """A figure and the ends of its interval; None, with the reason in `note`, where undefined."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    note: str = ""
-
-
 def t_quantile(freedom: npt.ArrayLike, level: float = LEVEL) -> FloatArray:
     """Student's two-sided quantile at this level of confidence. Raises ValueError unless 0 < level < 1."""
     from scipy.special import stdtrit
@@ -108,8 +99,8 @@ def jackknife(
     *,
     apart: FloatArray | None = None,
     most: int = MOST_GROUPS,
-) -> Jackknife:
-    """`figure`, a function of weights (m, users) -> (m,), with its interval by leaving out one user at a time.
+) -> Interval:
+    """The interval of `figure`, a function of weights (m, users) -> (m,), by leaving out one user at a time.
 
     Above `most` users groups of them are left out (delete-a-group: Kott 2001, J. Official Statist. 17:521). They are drawn
     with a fixed seed from the users in the order of `apart` (users, k), numbers that tell them apart whatever their
@@ -117,7 +108,7 @@ def jackknife(
     """
     value = float(figure(np.ones((1, users)))[0]) if users else np.nan
     if np.isnan(value):
-        return Jackknife(None, None, None, "undefined")
+        return Interval(None, None, "undefined")
     group = user_groups(users, apart, most)
     count = min(users, most)
     step = max(1, _CELLS // users)
@@ -127,7 +118,7 @@ def jackknife(
     ]
     ends = jackknife_interval(value, np.concatenate(left_out), scale, level)
     note = join_notes(ends.note, f"users left out in {count:,} groups" if count < users else "")
-    return Jackknife(value, ends.low, ends.high, note)
+    return Interval(ends.low, ends.high, note)
 
 
 def user_groups(users: int, apart: FloatArray | None = None, most: int = MOST_GROUPS) -> IntArray:
