@@ -47,7 +47,7 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )
-from recjudge_tui.stats.agreement import RatedCases, agreement_change
+from recjudge_tui.stats.agreement import RatedPair, agreement_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import (
@@ -449,7 +449,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
     stat = usual_statistic(True, ordered=part.ordered)
     found = agreement_change(
-        RatedCases(y, t, user), RatedCases(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
+        RatedPair(y, t, user), RatedPair(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
         stat, mirrored=met.seen.mirrored,
     )  # fmt: skip
     return {

@@ -37,7 +37,7 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )  # fmt: skip
-from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
+from recjudge_tui.stats.agreement import Change, RatedPair, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims, sign_test
@@ -356,7 +356,7 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
     if reason := unfit(name, meeting, made.met):
         return Change(None, None, undefined(reason))
     sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
-    later, earlier = (RatedCases(*side) for side in sides)
+    later, earlier = (RatedPair(*side) for side in sides)
     found = agreement_change(later, earlier, seen.labels(labels), name, mirrored=seen.mirrored, level=level)
     change = replace(found.change, note=join_notes(found.change.note, seen.words()))
     return Change(found.later, found.earlier, change)
