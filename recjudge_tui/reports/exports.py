@@ -272,10 +272,7 @@ def write_run(
 
 
 def write_qrels(
-    project: Project,
-    fmt: RankingFormat,
-    target: Path | TextIO,
-    occasions: OccasionFilter = EVERY_OCCASION,
+    project: Project, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter = EVERY_OCCASION
 ) -> ExportCounts:
     """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
 

@@ -27,13 +27,7 @@ from recjudge_tui.store.prompts.prompts import prompt_contents
 _LONG_FIELDS = ("text", "reference")
 _OWNERS: tuple[Owner, ...] = ("item", "user", "explanation")
 _COLUMNS = columns(
-    "where|Where",
-    "id|Id",
-    "field|Field",
-    "kind|Kind",
-    "text|Text",
-    "cases|Cases|int",
-    "case_ids|(Case ids)",
+    "where|Where", "id|Id", "field|Field", "kind|Kind", "text|Text", "cases|Cases|int", "case_ids|(Case ids)"
 )
 _HEURISTICS = (
     Note("heuristics: check each finding, and expect that some texts are missed"),

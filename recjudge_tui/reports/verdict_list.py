@@ -49,7 +49,7 @@ def verdicts(project: Project, choose: Options) -> Table:
     return seen_first(table, _BRIEF)
 
 
-_BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")
+_BRIEF = "case_id systems rater aspect label why decision"
 
 
 def _answer(listing: Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:
@@ -88,20 +88,14 @@ def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: 
 
 def _row(row: VerdictRow, reason: str) -> Row:
     decision = _DECIDED.get(row.triage.decision, row.triage.decision)
-    return {
+    names = ("user_id", "rater", "rater_kind", "protocol", "aspect", "value", "confidence")
+    return {name: getattr(row, name) for name in names} | {
         "verdict_id": str(row.verdict_id),
         "case_id": str(row.case_id),
-        "user_id": row.user_id,
         "context": row.occasion.context,
         "served_at": row.occasion.served_at,
         "systems": " vs ".join(row.systems),
-        "rater": row.rater,
-        "rater_kind": row.rater_kind,
-        "protocol": row.protocol,
-        "aspect": row.aspect,
         "label": "failed" if row.failed else row.label,
-        "value": row.value,
-        "confidence": row.confidence,
         "why": ", ".join([*([reason] if reason else []), *_reasons(row)]),
         "decision": f"{decision} to {row.triage.label}" if row.triage.label else decision,
         "tags": ", ".join(row.triage.tags),

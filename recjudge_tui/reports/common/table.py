@@ -157,7 +157,7 @@ def readable(
     warnings, and MOST_NOTES in all) or none.
     """
     seen = table
-    if table.brief is not None and not whole:
+    if table.brief is not None and table.rows and not whole:
         seen = replace(table.brief, answer=table.answer, notes=table.notes)
     by_kind: dict[NoteKind, list[str]] = {"warning": [], "data": [], "definition": []}
     for note in table.notes:
@@ -177,10 +177,13 @@ def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> tuple[Row, ...]:
     return tuple({c.name: row[c.name] for c in columns if c.name in row} for row in rows)
 
 
-def seen_first(table: Table, names: Sequence[str], rows: Sequence[Row] | None = None) -> Table:
-    """The table with a brief form: those of these columns that it has, and these rows (by default all)."""
-    brief = _with_columns(table if rows is None else replace(table, rows=tuple(rows)), names)
-    return replace(table, brief=brief)
+def seen_first(table: Table, names: str | Sequence[str], rows: Sequence[Row] | None = None) -> Table:
+    """The table with a brief form: those of these columns (`"rater aspect"`) that it has, and these rows (by default all).
+    An empty table has none."""
+    if not table.rows:
+        return table
+    brief = table if rows is None else replace(table, rows=tuple(rows))
+    return replace(table, brief=_with_columns(brief, names.split() if isinstance(names, str) else names))
 
 
 def titled(table: Table, title: str) -> Table:
