@@ -51,7 +51,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PAPERS = ("saer", "arena", "zhang2024")
 FOLLOWS, DIFFERS, OPEN, AS_PRINTED, NOT_COMPARED = (
     "follows", "does not follow", "not determined", "as printed", "not compared",
 )  # fmt: skip
@@ -134,7 +133,7 @@ def _number(text: str) -> re.Match[str]:
 
 
 def paper_toml(name: str) -> dict[str, Any]:
-    """A paper as shipped; one of PAPERS."""
+    """A paper as shipped, by the name of its file."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -21,20 +21,12 @@ from recjudge_tui.store.verdicts.ratings import project_raters
 
 _MOST = 8
 _COST = (
-    Column("stage", "Stage"),
-    Column("run", "Run"),
-    Column("prompt", "Prompt"),
-    Column("state", "State"),
-    Column("calls", "Calls", "int"),
-    Column("done", "Done", "int"),
-    Column("failed", "Failed", "int"),
-    Column("cached", "From cache", "int"),
-    Column("tokens_in", "Tokens in", "int", minor=True),
-    Column("tokens_out", "Tokens out", "int", minor=True),
-    Column("cost_usd", "Cost", "usd"),
-    Column("seconds", "Time", "seconds"),
-    Column("note", "Note"),
-)
+    Column("stage", "Stage"), Column("run", "Run"), Column("prompt", "Prompt"), Column("state", "State"),
+    Column("calls", "Calls", "int"), Column("done", "Done", "int"), Column("failed", "Failed", "int"),
+    Column("cached", "From cache", "int"), Column("tokens_in", "Tokens in", "int", minor=True),
+    Column("tokens_out", "Tokens out", "int", minor=True), Column("cost_usd", "Cost", "usd"),
+    Column("seconds", "Time", "seconds"), Column("note", "Note"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -187,14 +179,9 @@ def _cost(project: Project, stages: Stages) -> Table:
         if column.kind in ("int", "usd", "seconds"):
             total[column.name] = _sum([row[column.name] for row in rows])
     failed = [
-        Note(
-            f"{row['failed']} calls of run {row['run']} failed and are in no figure",
-            "warning",
-            Step("retry", {"run": str(row["run"])}),
-        )
-        for row in rows
-        if row["failed"]
-    ]
+        Note(f"{row['failed']} calls of run {row['run']} failed", "warning", Step("retry", {"run": str(row["run"])}))
+        for row in rows if row["failed"]
+    ]  # fmt: skip
     return Table("Cost and time", _COST, (*rows, total | {"note": ""}), tuple(failed))
 
 

@@ -8,9 +8,7 @@ import pytest
 
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import FORMATS, Screen
 from recjudge_tui.reports.papers.saer import Stages, saer_page
-from tests.support.hostile import HOSTILE
 from tests.support.verdicts import Project, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 Both = tuple[float | None, float | None]
