@@ -26,6 +26,18 @@ def page_of(project: Project, stages: Stages) -> Page:
 WON: Both = (1.0, 1.0)
 
 
+def test_a_page_in_json_holds_every_table_as_scripts_know_it(project: Project) -> None:
+    page: Page = page_of(project, both(project, ("a", "b"), {("a", "b"): [WON] * 12}, RATED))
+    found = json.loads(render_page(page, "json").text)
+    assert list(found) == ["title", "lead", "tables", "settings"]
+    assert "a leads" in found["lead"][0] or "a is" in found["lead"][0], found["lead"]
+    assert "Both stages put a first." in found["lead"]
+    assert any("how far this judge can be trusted" in line for line in found["lead"])
+    assert found["settings"]["runs"] == [1, 2]
+    total = found["tables"][-1]["rows"][-1]
+    assert (total["stage"], total["calls"], total["cost_usd"]) == ("together", 64, None)
+
+
 def test_nothing_harmful_is_written_in_any_format_whatever_a_system_is_called(project: Project) -> None:
     bad = sorted({*(name for name in HOSTILE if name and "\x00" not in name and len(name) < 200)})
     for name in bad:
