@@ -13,7 +13,7 @@ from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.agreement import figure
-from recjudge_tui.stats.combining.consensus import majority
+from recjudge_tui.stats.combining import joint
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 SKILLS = {"dear": 0.95, "fair": 0.75, "poor": 0.5}
@@ -124,11 +124,11 @@ def test_every_set_with_its_agreement_and_the_sum_of_its_costs(project: Project)
     for size in (1, 2, 3):
         for members in combinations(sorted(SKILLS), size):
             row = found[" + ".join(members)]
-            joint = majority([values[name] for name in members], size)
+            verdicts = joint("majority", [values[name] for name in members], size).values
             assert row["cost_per_case"] == pytest.approx(sum(PRICES[name] for name in members))
-            assert row["value"] == pytest.approx(figure("qwk", joint, values["people"], (0, 1, 2)))
-            assert (row["n"], row["size"], row["stat"]) == (int((~np.isnan(joint)).sum()), size, "qwk")
-            assert row["answered"] == pytest.approx(float((~np.isnan(joint)).mean()))
+            assert row["value"] == pytest.approx(figure("qwk", verdicts, values["people"], (0, 1, 2)))
+            assert (row["n"], row["size"], row["stat"]) == (int((~np.isnan(verdicts)).sum()), size, "qwk")
+            assert row["answered"] == pytest.approx(float((~np.isnan(verdicts)).mean()))
 
 
 def test_the_cheapest_first_and_what_is_worth_its_money(project: Project) -> None:

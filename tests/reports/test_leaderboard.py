@@ -12,9 +12,9 @@ import pytest
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import open_project
-from recjudge_tui.reports.boards import scores
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
+from recjudge_tui.reports.leaderboard import scores
 from recjudge_tui.reports.side_by_side import correlation_rows
 from recjudge_tui.shapes import base, battles
 from recjudge_tui.store.verdicts.ratings import Question

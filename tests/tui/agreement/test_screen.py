@@ -12,9 +12,9 @@ from rich.text import Text
 from textual.pilot import Pilot
 
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.reports.boards import METHODS
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.marks import METHOD_NAMES
+from recjudge_tui.reports.leaderboard import METHODS
 from recjudge_tui.stats.agreement import FUNCTIONS
 from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.opening import connect

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import StoreError, UsageError
-from recjudge_tui.reports.projects.doctor import (
+from recjudge_tui.reports.doctor import (
     Check,
     Surroundings,
     local_checks,
@@ -123,7 +123,7 @@ def test_no_key_is_sent_and_none_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recjudge_tui.reports.projects.doctor.WITHIN_S", 0.2)
+    monkeypatch.setattr("recjudge_tui.reports.doctor.WITHIN_S", 0.2)
     with serving(lambda line, number: b"") as stub:
         monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
         monkeypatch.setenv("OLLAMA_HOST", stub.url)

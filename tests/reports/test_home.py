@@ -12,14 +12,15 @@ from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.home.home import Home, with_next_part
+from recjudge_tui.project import Project
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_overview
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
-from tests.support.verdicts import Project, table
 
 
 def _size(path: Path, project: int, cases: str) -> int:
@@ -55,10 +56,12 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert [(pair.upper, pair.lower) for pair in home.board.alike] == [("als", "cooc")]
     # the same number as in the answer of the leaderboard
     with connect(project_db) as db:
-        board = table(Project(db, project), "leaderboard", protocol="pairwise", raters=(home.board.rater,))
+        board = table_of(
+            Project.numbered(db, project), "leaderboard", protocol="pairwise", raters=(home.board.rater,)
+        )
     needed = home.board.alike[0].more
     assert needed is not None
-    assert f"about {needed:,} more" in board.answer
+    assert f"{needed:,} more" in board.answer
     assert home.agreement is not None
     assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
     assert home.agreement.value is not None
@@ -100,7 +103,7 @@ def test_a_trend_is_of_systems_that_came_again(project_db: Path, tmp_path: Path)
         with connect(project_db) as db:
             trend = project_home(db, project).trend
         assert trend is not None
-        return [line.system for line in trend.lines]
+        return list(trend.lines)
 
     project = import_lists(project_db, users=2)
     assert systems_with_a_trend("new", "0123") == []
