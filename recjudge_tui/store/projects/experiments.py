@@ -9,7 +9,6 @@ from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 
 
-
 class Outcome(NamedTuple):
     """One experiment, with the systems in the order given. It ran from `began_at` to `ended_at` (ISO 8601 UTC, empty:
     unknown) and showed each system to so many customers (None: unknown)."""

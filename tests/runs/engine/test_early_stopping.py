@@ -13,7 +13,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.leaderboard.early_stopping import (
+from recjudge_tui.reports.early_stopping import (
     run_stopping_status,
     saved_line,
     stop_lines,

@@ -22,7 +22,6 @@ from recjudge_tui.store.verdicts.ratings import (
 )
 from tests.support.verdicts import (
     give,
-    judge_lists,
     judge_pairs,
     list_case,
     new_project,
@@ -163,7 +162,9 @@ def test_answers_in_both_orders(project_db: Path) -> None:
     cases = load_cases(project.db, project.id)
     (said,) = answers(Project.numbered(project.db, project.id), "pairwise")
     assert said.question == Question("llm", "pairwise", "overall")
-    asked = dict(zip(zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True), said.value, strict=True))
+    asked = dict(
+        zip(zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True), said.value, strict=True)
+    )
     assert (asked[one, False], asked[one, True], asked[two, False]) == (1.0, -1.0, 0.0)
     assert np.isnan(asked[two, True])
     orders = said.both_orders()
