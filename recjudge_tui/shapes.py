@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -537,6 +537,10 @@ class Meeting(NamedTuple):
     b: Question
     protocol: str
     aspect: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.protocol}, {self.aspect}"
 
 
 @dataclass(frozen=True)
@@ -1072,12 +1076,9 @@ def matched_sides(
             replaced = _matched(
                 cases, occasions, verdicts, verdicts, newest_judged(cases.lifetimes, others.row)
             )
-    of_runs = []
-    for run in reversed(run_configurations(project.db, later.rater_id, question.protocol)):
-        own = later._replace(run_id=run.run_id).verdicts(project, ratings, question)
-        of_runs += [(run.run_id, own)] if own.row.size else []
-        if len(of_runs) == 2:
-            break
+    runs = reversed(run_configurations(project.db, later.rater_id, question.protocol))
+    own = ((x.run_id, later._replace(run_id=x.run_id).verdicts(project, ratings, question)) for x in runs)
+    of_runs = list(islice((run for run in own if run[1].row.size), 2))
     if len(of_runs) < 2:
         return replaced
     (new_id, new), (old_id, old) = of_runs

@@ -153,7 +153,6 @@ def test_its_run_is_planned_asked_and_read(project: Project) -> None:
 def test_the_commands_offer_it(project: Project) -> None:
     assert "explanation|match|duel|saer" in project.help("run")
     assert "explanation|match|duel" in project.help("annotate", "plan")
-    assert "[pairwise|arena|duel]" in project.help("robustness", "position")
 
 
 def test_its_prompt_is_listed_and_checked(project: Project) -> None:
@@ -291,7 +290,7 @@ def test_figures_plans_and_estimates_know_it(project: Project) -> None:
     assert {row["measure"] for row in estimates} == {"share"}
     page = project.folder / "report.html"
     project.command("report", "-p", PROJECT, "-o", page)
-    assert "Rating shares: match" in page.read_text(encoding="utf-8")
+    assert "Shares of labels: match" in page.read_text(encoding="utf-8")
 
 
 def test_a_run_of_it_may_stop_when_it_is_decided(project: Project) -> None:

@@ -149,19 +149,10 @@ def _met(project: Project, choose: Options) -> Met:
 # ---- two raters ------------------------------------------------------------------------------------------------------
 
 _COLUMNS = columns(
-    _WHO,
-    "system stat",
-    Column("level", "Level"),
-    "value ci_low ci_high",
-    Column("ceiling", "People", "float", minor=True),
-    *interval_columns(of="ceiling", minor=True),
-    Column("ceiling_n", "People n", "int", minor=True),
-    Column("ceiling_rest", "One with the rest", "float", minor=True),
-    "n users?",
-    Column("groups", "Groups", "int"),
-    Column("groups_undefined", "Undefined", "int"),
-    "note",
-)
+    _WHO, "system stat", "level|Level", "value ci_low ci_high", "ceiling|(People)|float",
+    *interval_columns(of="ceiling", minor=True), "ceiling_n|(People n)|int", "ceiling_rest|(One with the rest)|float",
+    "n users?", "groups|Groups|int", "groups_undefined|Undefined|int", "note",
+)  # fmt: skip
 _LOW_KAPPA, _HIGH_AGREEMENT = 0.2, 0.6
 _PEOPLE = (
     "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other"
@@ -223,7 +214,7 @@ def _who(meeting: Meeting) -> Row:
 
 def where_of(meeting: Meeting) -> str:
     """The names of what is compared, for a note."""
-    return f"{meeting.a.rater} and {meeting.b.rater} ({meeting.protocol}, {meeting.aspect})"
+    return f"{meeting.a.rater} and {meeting.b.rater} ({meeting.where})"
 
 
 def _figures(
@@ -401,9 +392,7 @@ def _against_people(rows: Sequence[Row], met: Met) -> list[Row]:
     kinds = {name: rater.kind for name, rater in met.ratings.raters.items()}
     of_machines = [row for row in rows if kinds[str(row["rater_a"])] not in REFERENCES]
     met_by = grouped((row["protocol"], kinds[str(row["rater_b"])]) for row in of_machines)
-    best = {
-        protocol: next((kind for kind in REFERENCES if kind in met), None) for protocol, met in met_by.items()
-    }
+    best = {of: next((kind for kind in REFERENCES if kind in kinds_), None) for of, kinds_ in met_by.items()}
     told = [row for row in of_machines if kinds[str(row["rater_b"])] == best.get(row["protocol"])]
     return told or list(rows)
 
@@ -456,9 +445,8 @@ def _said(rows: Sequence[Row], met: Met) -> str:
         return f"{a} and {other}: {figure}"
     if lows and max(lows) <= 0:
         return f"{a} does not agree with {other} beyond chance ({figure}, every interval includes 0)"
-    word = next(
-        (word for least, word in _WORDS.items() if (top if top < _LOW_KAPPA else mean) >= least), "hardly"
-    )
+    told = top if top < _LOW_KAPPA else mean
+    word = next((word for least, word in _WORDS.items() if told >= least), "hardly")
     return f"{a} {f'{word} agrees' if word in ('barely', 'hardly') else f'agrees {word}'} with {other} ({figure})"
 
 
@@ -487,12 +475,11 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
         little = few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
         line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
         names[column] = None
-        if row.get("ceiling") is not None:
-            if long and isinstance(row["ceiling"], float):
-                line["people"] = short(row["ceiling"])
-            else:
-                top = tops.setdefault(where, {"rater_a": "people", **same})
-                top[column] = figure_text(row, "ceiling", ends="ceiling")
+        if long and row["ceiling"] is not None:
+            line["people"] = short(real(row, "ceiling"))
+        elif row["ceiling"] is not None:
+            top = tops.setdefault(where, {"rater_a": "people", **same})
+            top[column] = figure_text(row, "ceiling", ends="ceiling")
     shown: list[Row] = []
     for where in dict.fromkeys(key[1:] for key in lines):
         shown += [line for key, line in lines.items() if key[1:] == where]
@@ -520,21 +507,13 @@ def _question(row: Row, rows: Sequence[Row]) -> str:
 # ---- label by label --------------------------------------------------------------------------------------------------
 
 _CONFUSION = columns(
-    _WHO,
-    Column("label_a", "Gave"),
-    Column("label_b", "Against gave"),
-    Column("value_a", "Value", "float", minor=True),
-    Column("value_b", "Against value", "float", minor=True),
+    _WHO, "label_a|Gave", "label_b|Against gave", "value_a|(Value)|float", "value_b|(Against value)|float",
     "count share n",
-)
+)  # fmt: skip
 _BY_LABEL = columns(
-    _WHO,
-    "label",
-    Column("average", "Average"),
-    Column("label_value", "Label value", "float", minor=True),
-    Column("stat", "Statistic"),
+    _WHO, "label", "average|Average", "label_value|(Label value)|float", "stat|Statistic",
     "value ci_low ci_high n note",
-)
+)  # fmt: skip
 
 
 class _Labelled:
@@ -670,14 +649,9 @@ def by_label_table(project: Project, choose: Options) -> Table:
 # ---- all raters together ---------------------------------------------------------------------------------------------
 
 _TOGETHER = columns(
-    "protocol aspect",
-    Column("raters", "Raters", "int"),
-    Column("names", "Names", minor=True),
-    Column("stat", "Statistic"),
-    "value ci_low ci_high n",
-    Column("ratings", "Verdicts", "int"),
-    "users? note",
-)
+    "protocol aspect", "raters|Raters|int", "names|(Names)", "stat|Statistic", "value ci_low ci_high n",
+    "ratings|Verdicts|int", "users? note",
+)  # fmt: skip
 _USUAL_TOGETHER = ("alpha_ordinal", "fleiss", "ac2")
 
 
@@ -689,12 +663,9 @@ def together_table(project: Project, choose: Options) -> Table:
     met = meet(project, choose.selection())
     raters = met.ratings.raters
     labels = label_sets(met)
-    every = [
-        meeting
-        for meeting in met.meetings
-        if by_labels(meeting, met)
-        and (choose.raters or all(raters[q.rater].kind in FIRST_HAND for q in meeting[:2]))
-    ]
+    every = [meeting for meeting in met.meetings if by_labels(meeting, met)]
+    if not choose.raters:
+        every = [meeting for meeting in every if all(raters[q.rater].kind in FIRST_HAND for q in meeting[:2])]
     alike = grouped((meeting[2:], meeting) for meeting in every)
     rows: list[Row] = []
     notes: list[str] = []
@@ -723,10 +694,8 @@ def together_table(project: Project, choose: Options) -> Table:
         rows += [{**who, "stat": stat, **estimate_cells(figures[stat])} for stat in stats]
     notes += [*_about(met), *orientation_notes(seen)]
     if rows:
-        about_all = (
-            "of all raters together; n: the cases that two or more of them judged; interval over users"
-        )
-        notes.append(definition(about_all))
+        about = "of all raters together; n: the cases that two or more of them judged; interval over users"
+        notes.append(definition(about))
     else:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2
@@ -752,21 +721,10 @@ def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, .
 # above this number of rows only Pearson is fast enough, because it needs no pass over the rows for each subset
 _MOST_WORK = 300_000_000
 _ENSEMBLES = columns(
-    "aspect protocol?",
-    Column("level", "Level"),
-    "stat",
-    Column("size", "Raters", "int"),
-    Column("subsets", "Subsets", "int"),
-    Column("min", "Lowest", "float"),
-    Column("q1", "25 %", "float", minor=True),
-    Column("median", "Median", "float", minor=True),
-    Column("q3", "75 %", "float", minor=True),
-    Column("mean", "Mean", "float"),
-    Column("max", "Highest", "float"),
-    Column("best", "Best set", minor=True),
-    Column("worst", "Worst set", minor=True),
-    "n note",
-)
+    "aspect protocol?", "level|Level", "stat", "size|Raters|int", "subsets|Subsets|int", "min|Lowest|float",
+    "q1|(25 %)|float", "median|(Median)|float", "q3|(75 %)|float", "mean|Mean|float", "max|Highest|float",
+    "best|(Best set)", "worst|(Worst set)", "n note",
+)  # fmt: skip
 
 
 def ensembles_table(project: Project, choose: Options) -> Table:
@@ -774,11 +732,11 @@ def ensembles_table(project: Project, choose: Options) -> Table:
     truth. Raises UsageError without a truth, for a metric, another statistic, a set too small, or too much work."""
     members = _members(project, choose)
     met = _met(project, choose.but(raters=members))
-    alike = grouped(((meeting.protocol, meeting.b, meeting.aspect), meeting) for meeting in met.meetings)
+    alike = grouped((meeting[1:], meeting) for meeting in met.meetings)
     rows: list[Row] = []
     notes: list[str] = []
     seen: dict[str, Orientation] = {}
-    for (protocol, truth, aspect), several in alike.items():
+    for (truth, protocol, aspect), several in alike.items():
         where = f"{protocol}, {aspect}"
         if len(several) < 2:
             continue

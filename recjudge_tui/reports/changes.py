@@ -47,7 +47,7 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )
-from recjudge_tui.stats.agreement import RatedCases, agreement_change
+from recjudge_tui.stats.agreement import RatedPair, agreement_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import (
@@ -337,13 +337,10 @@ def compare_sides(
         prompt = prompt._replace(note=join_notes(where, prompt.note))
     nothing = f"no question that both {first.name} and {second.name} answered"
     notes: list[str] = [] if among else [Note(nothing, "data", Step("judge", {}))]
-    notes += dict.fromkeys(
-        f"{p.meeting.protocol}, {p.meeting.aspect}: {note}" for p in parts for note in p.pairs.left_out
-    )
-    seen = {f"{p.meeting.protocol}, {p.meeting.aspect}": p.both.seen for p in parts if not p.system}
-    notes += map(str, orientation_notes(seen))
+    notes += dict.fromkeys(f"{part.meeting.where}: {note}" for part in parts for note in part.pairs.left_out)
+    notes += map(str, orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
     notes += rater_notes(ratings.raters[side.rater] for side in sides)
-    notes += scale_notes(project.db, project.id, ((meeting.protocol, meeting.aspect) for meeting in among))
+    notes += scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
     return Changes(
         project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
     )  # fmt: skip
@@ -382,10 +379,8 @@ def _levels(project: Project, meeting: Meeting, values: FloatArray) -> tuple[tup
     low, high = facts.ends if inside else (float(every[0]), float(every[-1]))
     edges = np.linspace(low, high, _BANDS + 1)
     tops = [*np.nextafter(edges[1:-1], -np.inf).tolist(), high]
-    bands = [
-        Level(f"{start:.3g}-{stop:.3g}", float(start), float(top))
-        for start, stop, top in zip(edges[:-1], edges[1:], tops, strict=True)
-    ]
+    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), tops, strict=True)
+    bands = [Level(f"{start:.3g}-{stop:.3g}", start, float(top)) for start, stop, top in ends]
     return tuple(reversed(bands)), False
 
 
@@ -428,15 +423,15 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     raters = changes.ratings.raters
     if truth is not None:
         source(project, truth)
-    same = question_of(part.meeting.protocol), part.meeting.aspect
+    sides, same = (changes.first.rater, changes.second.rater), question_of(part.meeting.protocol)
     beside = [
-        question
-        for question in project_questions(project.db, project.id)
-        if question.rater not in (changes.first.rater, changes.second.rater)
-        and (question.rater == truth if truth else raters[question.rater].kind in REFERENCES)
-        and (question_of(question.protocol), question.aspect) == same
+        q
+        for q in project_questions(project.db, project.id)
+        if (q.rater == truth if truth else raters[q.rater].kind in REFERENCES)
+        and q.rater not in sides
+        and (question_of(q.protocol), q.aspect) == (same, part.meeting.aspect)
     ]
-    of_judges = all(raters[side.rater].kind in RUN_RATERS for side in (changes.first, changes.second))
+    of_judges = all(raters[side].kind in RUN_RATERS for side in sides)
     if not part.labelled or not beside or not (truth or of_judges):
         return None
     given = {}
@@ -454,7 +449,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
     stat = usual_statistic(True, ordered=part.ordered)
     found = agreement_change(
-        RatedCases(y, t, user), RatedCases(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
+        RatedPair(y, t, user), RatedPair(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
         stat, mirrored=met.seen.mirrored,
     )  # fmt: skip
     return {
@@ -466,30 +461,22 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
-_WHO = columns(Column("rater_a", "From"), Column("rater_b", "To"), "protocol aspect system")
+_WHO = columns("rater_a|From", "rater_b|To", "protocol aspect system")
 _SUMMARY = columns(
-    "n", Column("changed", "Changed", "int"), "share", Column("up", "Up", "int"), Column("down", "Down", "int"),
-    Column("users_up", "Users up", "int", minor=True),
-    Column("users_down", "Users down", "int", minor=True), Column("up_is", "Up is"),
-    Column("down_is", "Down is"), Column("test", "Test"),
-    Column("statistic", "Statistic", "float", minor=True), Column("df", "df", "int", minor=True),
-    Column("p", "P", "float", decimals=4), Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
+    "n", "changed|Changed|int", "share", "up|Up|int", "down|Down|int", "users_up|(Users up)|int",
+    "users_down|(Users down)|int", "up_is|Up is", "down_is|Down is", "test|Test", "statistic|(Statistic)|float",
+    "df|(df)|int", "p|P|float|4", Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
     Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
-    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4),
-    Column("mean_a", "Mean from", "float", minor=True), Column("mean_b", "Mean to", "float", minor=True),
-    Column("difference", "Difference", "float"), "ci_low ci_high", Column("only_a", "Only from", "int"),
-    Column("only_b", "Only to", "int"), "failed note",
+    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4), "mean_a|(Mean from)|float",
+    "mean_b|(Mean to)|float", "difference|Difference|float", "ci_low ci_high", "only_a|Only from|int",
+    "only_b|Only to|int", "failed note",
 )  # fmt: skip
-_FROM_TO = (Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"))
-_VALUES = (
-    Column("value_from", "Value said", "float", minor=True),
-    Column("value_to", "Value now", "float", minor=True),
-)
+_VALUES = ("value_from|(Value said)|float", "value_to|(Value now)|float")
+_FROM_TO = ("from|Said", "to|Now says", "direction|Direction")
 _TRANSITIONS = columns(*_FROM_TO, "count share n", *_VALUES)
-_CASES = (
-    Column("case_id", "Case"), Column("user", "User"), Column("context", "Context"),
-    Column("served_at", "Served", "time"), Column("item", "Item", minor=True), Column("systems", "Systems"), *_FROM_TO,
-    *_VALUES, Column("verdict_a", "Verdict", minor=True), Column("verdict_b", "Verdict now", minor=True),
+_CASES = columns(
+    "case_id|Case", "user|User", "context|Context", "served_at|Served|time", "item|(Item)", "systems|Systems",
+    *_FROM_TO, *_VALUES, "verdict_a|(Verdict)", "verdict_b|(Verdict now)",
 )  # fmt: skip
 _SUMMARY_FIRST = "protocol aspect system n changed up down p_holm difference ci_low ci_high".split()
 _TRANSITIONS_FIRST = "protocol aspect system from to direction count share".split()
@@ -580,7 +567,7 @@ def transitions(changes: Changes) -> Table:
                 "from": a.name, "to": b.name, "direction": way, "count": count, "share": count / total if total else None,
                 "n": part.both.n, "value_from": a.low, "value_to": b.low,
             })  # fmt: skip
-    notes = [f"{p.meeting.protocol}, {p.meeting.aspect}: {p.note}" for p in changes.parts if p.note]
+    notes = [f"{p.meeting.where}: {p.note}" for p in changes.parts if p.note]
     table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
     filled = [row for row in rows if row["count"]]
     moved = [row for row in filled if row["from"] != row["to"]]
@@ -592,12 +579,12 @@ def transitions(changes: Changes) -> Table:
     return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
 
 
-def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = None) -> Table:
-    """One row per changed case, by question and case; with a cell, the cases in it. `limit` is per question."""
+def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
+    """One row per changed case, by question and case; with a cell, the cases in it."""
     rows: list[Row] = []
     for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
         parts = [part for part in alike if part.levels]
-        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})[:limit]
+        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})
         who, ordered = _who(changes, meeting), parts[0].ordered if ids else False
         rows += [who | _case(meeting.protocol, case, ordered) for case in changes.listed(meeting, ids)]
     table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
@@ -611,9 +598,7 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
     if compares_lists(protocol):
         up, down = f"towards {case.system_a}", f"towards {case.system_b}"
     changed = ordered and case.value_a != case.value_b
-    first, second = (
-        None if verdict is None else str(verdict) for verdict in (case.verdict_a, case.verdict_b)
-    )
+    first, second = (None if one is None else str(one) for one in (case.verdict_a, case.verdict_b))
     return {
         "case_id": str(case.case_id), "user": case.user_id, "context": case.occasion.context,
         "served_at": case.occasion.served_at, "item": case.item_id, "systems": case.systems, "from": before, "to": now,
@@ -623,11 +608,8 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
-    row: Row = {
-        "rater_a": changes.first.name, "rater_b": changes.second.name, "protocol": meeting.protocol,
-        "aspect": meeting.aspect,
-    }  # fmt: skip
-    return row | {"system": system} if system else row
+    cells = (changes.first.name, changes.second.name, *meeting[2:], *([system] if system else []))
+    return dict(zip((column.name for column in _WHO), cells, strict=False))
 
 
 def _table(
@@ -646,9 +628,9 @@ def _table(
 # ---- prompts and settings --------------------------------------------------------------------------------------------
 
 
-def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "", context: int = 3) -> tuple[str, ...]:
+def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "") -> tuple[str, ...]:
     """A unified diff of two texts; empty if they have the same lines, else its headers first. Lines are not escaped."""
-    return tuple(difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, n=context, lineterm=""))
+    return tuple(difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, lineterm=""))
 
 
 def prompt_change(

@@ -23,8 +23,8 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm
-from recjudge_tui.stats.intervals import Bounds
-from recjudge_tui.stats.planning import SHARE, PredictionPoweredMean, prediction_powered_mean
+from recjudge_tui.stats.intervals import SHARE, Bounds
+from recjudge_tui.stats.planning import PredictionPoweredMean, prediction_powered_mean
 
 MEASURES = ("win_rate", "share", "mean")
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}

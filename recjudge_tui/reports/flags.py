@@ -269,10 +269,7 @@ def flagged_cases(project: Project, selection: Selection, row: Row, unit: str) -
             issue, judged = found.issue(str(row["issue"])), _judged(found, question)
             units = _units(found, question, issue, judged, "items" if rank else unit, bool(rank))
             here = units.case[units.marked & (units.rank == (rank or 0))]
-            of_system = np.array(
-                [cases.systems[at] == row["system"] for at in cases.system_a[here]], dtype=np.bool_
-            )
-            ids |= set(cases.ids[here[of_system]].tolist())
+            ids |= {int(cases.ids[at]) for at in here if cases.systems[cases.system_a[at]] == row["system"]}
     return tuple(sorted(ids))
 
 

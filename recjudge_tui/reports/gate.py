@@ -19,7 +19,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells
 from recjudge_tui.reports.common.scales import rater_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import label_sets, pair_estimates, unfit, usual_of
 from recjudge_tui.reports.served import model_changed, served_notes
@@ -37,7 +37,7 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )  # fmt: skip
-from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
+from recjudge_tui.stats.agreement import Change, RatedPair, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims, sign_test
@@ -58,11 +58,9 @@ MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
 _WINS, _FAILURES = "win_rate", "failure_rate"
 FIGURES = (*STATISTICS, _WINS, _FAILURES)
 _COLUMNS = columns(
-    Column("check", "Check"), "figure protocol? aspect?", Column("reference", "Reference"), Column("demand", "Bound"),
-    "value", Column("earlier", "Earlier", "float", minor=True), Column("change", "Change", "float"), "ci_low ci_high n?",
-    Column("state", "State"), Column("paired", "Paired", minor=True),
-    Column("paired_users", "Users in both", "int", minor=True),
-    Column("left_out", "Cases left out", "int", minor=True), "note",
+    "check|Check", "figure protocol? aspect?", "reference|Reference", "demand|Bound", "value",
+    "earlier|(Earlier)|float", "change|Change|float", "ci_low ci_high n?", "state|State", "paired|(Paired)",
+    "paired_users|(Users in both)|int", "left_out|(Cases left out)|int", "note",
 )  # fmt: skip
 _SEEN_FIRST = ("figure", "aspect", "reference", "demand", "value", "change", "ci_low", "ci_high", "state")
 _ALL_BOUNDS = "all bounds are required: met together they need no correction, else Holm's is applied to each"
@@ -358,7 +356,7 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
     if reason := unfit(name, meeting, made.met):
         return Change(None, None, undefined(reason))
     sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
-    later, earlier = (RatedCases(*side) for side in sides)
+    later, earlier = (RatedPair(*side) for side in sides)
     found = agreement_change(later, earlier, seen.labels(labels), name, mirrored=seen.mirrored, level=level)
     change = replace(found.change, note=join_notes(found.change.note, seen.words()))
     return Change(found.later, found.earlier, change)

@@ -208,7 +208,7 @@ def _plain(paragraph: str) -> str:
 
 
 def _converted(paragraph: str, text: Callable[[str], str], cite: Callable[[list[str]], str]) -> str:
-    """A paragraph of the template in another form, as in LaTeX with natbib's citations; `text` gets no white space at its ends, which it might remove."""
+    """A paragraph of the template in another form; `text` gets no white space at its ends, which it might remove."""
     parts = _CITED.split(paragraph)
     parts[::2] = [
         re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), html.unescape(re.sub(r"\\([\W_])", r"\1", part)))

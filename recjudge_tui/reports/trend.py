@@ -18,7 +18,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells
 from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition, real, with_columns
+from recjudge_tui.reports.common.table import Row, Table, columns, definition, real, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.served import change_words
 from recjudge_tui.reports.words import about_base, rater_notes
@@ -47,9 +47,8 @@ _FIGURES = (
     " intervals over users"
 )
 _COLUMNS = columns(
-    Column("period", "Period"),
-    "system opponent rater protocol? aspect? figure value ci_low ci_high n users? failed? note",
-)
+    "period|Period", "system opponent rater protocol? aspect? figure value ci_low ci_high n users? failed? note",
+)  # fmt: skip
 Names = tuple[str, str | None]
 
 

@@ -213,7 +213,7 @@ def test_new_lists_make_new_cases_and_a_run_under_way_keeps_the_old(db: Database
 def test_one_rater_is_asked_one_thing_about_a_kind_of_case(db: Database) -> None:
     make_project(db)
     assert (plan(db, rater=SERIES).rater, plan(db, rater=SERIES).rater) == ("rules", "rules")
-    assert plan(db, rater=SERIES, history=1).rater == "rules history=1"
+    assert plan(db, rater=SERIES, history=1).rater == "rules #2"
     assert plan(db, rater=SERIES, protocol="pairwise").rater == "rules", "lists and pairs are different cases"
     assert plan(db, rater=SERIES, protocol="arena").rater == "rules arena"
     before = counted(db)

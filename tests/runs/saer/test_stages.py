@@ -71,7 +71,7 @@ def test_both_stages_are_planned_together_by_one_rater_and_estimated_as_one(db: 
     plan = plan_saer(db, project_id(db, "films"), request(db))
     first, second = plan.stages
     assert (first.run_id, second.run_id) == (2, 3)
-    assert (first.rater, second.rater) == ("rules top_k=4", "rules top_k=4"), "rules was asked otherwise"
+    assert (first.rater, second.rater) == ("rules #2", "rules #2"), "rules was asked otherwise"
     assert (first.estimate.calls, second.estimate.calls) == (5 * 3, 5 * 3 * 2)
     assert plan.total.calls == 45
     assert [run_progress(db, run).calls for run in (2, 3)] == [15, 30]
@@ -148,7 +148,7 @@ def test_the_same_request_finds_its_runs_with_other_operation_settings(db: Datab
         work(db.path, run)
     assert stages(db, request(db)) == (1, 2)
     assert stages(db, request(db, history=3)) == (3, 4), "another question is another run"
-    assert run_row(db, 3)["rater"] == "rules history=3"
+    assert run_row(db, 3)["rater"] == "rules #2"
     assert stages(db, request(db, history=3)) == (3, 4)
 
 
