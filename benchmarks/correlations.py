@@ -110,7 +110,7 @@ def _intervals(scores: Scores, resamples: int) -> Row:
 def _from_database(path: Path, verdicts: int) -> Row:
     """Pearson at 3 levels for each aspect, from the database file; includes opening it and the schema check."""
     from recjudge_tui.stats.agreement import group_mean
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
     from recjudge_tui.store.verdicts.ratings import Question, load_ratings
 
     def ours() -> list[float | None]:
@@ -245,8 +245,8 @@ def made_up(texts: int = 2536) -> Scores:
 
 def generate(path: Path, cases: int) -> None:
     """A judge's and the users' scores of `cases` texts, 9 per pair of user and film, 8 pairs per user, 4 aspects."""
-    from recjudge_tui.store.clock import now
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.database import now
+    from recjudge_tui.store.schema import connect
     from recjudge_tui.store.projects.projects import create_project
 
     rng = np.random.default_rng(0)

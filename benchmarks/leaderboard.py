@@ -140,7 +140,7 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 
 def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
     from recjudge_tui.store.verdicts.ratings import load_ratings
 
     out = []
@@ -172,8 +172,8 @@ def _medians(*functions: Callable[[], object], rounds: int) -> list[float]:
 
 def generate(path: Path, verdicts: int) -> None:
     """A project with a rater's verdict on every one of its pairs, a user each, all pairs of five systems."""
-    from recjudge_tui.store.clock import now
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.database import now
+    from recjudge_tui.store.schema import connect
     from recjudge_tui.store.projects.projects import create_project
 
     pairs = [(f"s{i}", f"s{j}") for i in range(FEW) for j in range(i + 1, FEW)]

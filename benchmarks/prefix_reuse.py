@@ -37,7 +37,7 @@ from recjudge_tui.runs.engine.call_queue import CallQueue
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.store.runs.calls import CallKey, outstanding

@@ -21,7 +21,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, lea
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.runs import plan_run
 

@@ -14,7 +14,7 @@ import pytest
 
 from recjudge_tui.cli.app import main
 from recjudge_tui.errors import StoreError
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.system import explained
 from tests.support.servers.process import ROOT
 

@@ -100,7 +100,6 @@ def _of_pairs(protocol: str) -> dict[str, Any] | None:
 def about(page: Page) -> Part:
     """Versions and the date: everything needed to make the same report again."""
     from recjudge_tui.reports import listings
-    from recjudge_tui.store.migrations import known_migrations
 
     def installed(name: str) -> str:
         try:
@@ -110,7 +109,6 @@ def about(page: Page) -> Part:
 
     facts = {
         "recjudge": VERSION,
-        "database schema": str(known_migrations()[-1].version),
         "Python": platform.python_version(),
         "SQLite": SQLITE_VERSION,
         **{name: installed(name) for name in _PACKAGES},

@@ -21,10 +21,9 @@ from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import reused_words
 from recjudge_tui.store.cases.cases import case_count, list_cases
-from recjudge_tui.store.clock import now
 from recjudge_tui.store.data.catalogue import event_counts, heldout_types, repeated_events, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.imports.imports import list_imports
 from recjudge_tui.store.projects.projects import project_counts, project_overview
 from recjudge_tui.store.projects.saved_filters import saved_filters as stored_filters

@@ -177,7 +177,7 @@ def test_it_runs_in_a_thread(db: Database) -> None:
     found: list[Trial] = []
 
     def in_thread(path: Path) -> None:
-        from recjudge_tui.store.opening import connect
+        from recjudge_tui.store.schema import connect
 
         with connect(path) as own:
             found.append(tried(own, RULES))

@@ -21,7 +21,7 @@ from recjudge_tui.stats.text import TEXT_METRICS, Score, TextMetric, text_metric
 from recjudge_tui.stats.text import Tokens
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.raters.raters import ensure_rater
 from recjudge_tui.store.verdicts.listing import filtered_ids
@@ -302,7 +302,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from recjudge_tui.raters import metrics as metric_raters
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
 store = metric_raters.replace_verdicts
 def killed(db, *rest):

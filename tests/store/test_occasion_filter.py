@@ -19,7 +19,7 @@ from recjudge_tui.store.occasions import (
     occasion_condition,
     untimed_count,
 )
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts.filter_values import filter_values
 from recjudge_tui.store.verdicts.listing import count_verdicts, filtered_ids
 from recjudge_tui.tui.kit.completion import suggestions

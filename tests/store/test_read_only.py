@@ -9,8 +9,8 @@ import pytest
 
 from recjudge_tui.errors import StoreError
 from recjudge_tui.store.database import is_read_only
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_names
+from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project
 
 

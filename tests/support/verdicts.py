@@ -18,11 +18,11 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.cases.snapshots import ShownCase, save_snapshots
-from recjudge_tui.store.clock import now
+from recjudge_tui.store.database import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import begin_import
 from recjudge_tui.store.imports.loading import Target
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters.raters import ensure_rater
 from recjudge_tui.store.runs.calls import (

@@ -119,8 +119,8 @@ def saer_printed() -> Table:
     from recjudge_tui.raters.combine import combine
     from recjudge_tui.reports.papers.saer_printed import saer_table
     from recjudge_tui.reports.papers.saer_rebuilt import MERGED, PEOPLE, PROJECTS, rebuilt_labels
-    from recjudge_tui.store.opening import connect
     from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.schema import connect
 
     with scratch_folder() as scratch, connect(scratch / "recjudge.db") as db:
         for name in PROJECTS:
@@ -175,8 +175,8 @@ def _zhang(
     from recjudge_tui.importers.zhang2024 import import_zhang2024, left_out
     from recjudge_tui.reports.papers.zhang2024 import PAPER, ScoresSource, holds_release, zhang_table
     from recjudge_tui.reports.papers.zhang_evaluators import FillValues
-    from recjudge_tui.store.opening import connect
     from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.schema import connect
 
     with ExitStack() as stack:
         own = released = None

@@ -11,8 +11,7 @@ from recjudge_tui.domain.protocols import same_question
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.annotation.tasks import Task, task_of
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import sql_list
 
 

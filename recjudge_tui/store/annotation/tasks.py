@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.annotation import AS_GIVEN, AspectAnswer, CaseAnswers, ItemFlag
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 
 _TASK = """SELECT t.id, t.project_id, t.rater_id, r.name AS rater, t.case_id, t.protocol, t.prompt_id, t.run_id,
              t.position, t.first, t.state, t.reason, t.seconds, t.revealed_at IS NOT NULL AS revealed

@@ -10,11 +10,10 @@ from typing import NamedTuple
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.annotation.tasks import reopen_unanswered
-from recjudge_tui.store.clock import now
 from recjudge_tui.store.data.catalogue import LISTS, TEXTS, Replaceable
 from recjudge_tui.store.data.held_out_copies import held_out_users, mark_again
 from recjudge_tui.store.data.images import delete_unused_images
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import held_out_type
 
 

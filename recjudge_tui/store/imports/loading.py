@@ -13,8 +13,7 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, Item, Label, Slate, User
 from recjudge_tui.store.cases.cases import CaseKey, current_keys, ensure_case
 from recjudge_tui.store.cases.made_lists import newest_pair
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.database import Database, explained, now
 
 Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.store.data.images import delete_unused_images
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.deleted_text import empty_log, merge_search_index
+from recjudge_tui.store.database import Database, empty_log, merge_search_index
 from recjudge_tui.store.projects.projects import project_id
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
-
+from recjudge_tui.store.database import Database, now
 
 
 class Outcome(NamedTuple):

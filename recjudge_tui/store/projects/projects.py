@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import about_systems, held_out_type, shown_event
 from recjudge_tui.store.names import sane_name
 

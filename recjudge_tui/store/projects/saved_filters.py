@@ -7,8 +7,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 
 LONGEST_NAME = 60
 

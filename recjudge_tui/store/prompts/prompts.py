@@ -13,8 +13,7 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, PromptError
 from recjudge_tui.settings import data_dir
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.prompts.toml import prompt_toml
 from recjudge_tui.store.prompts.toml_file import toml_content
 

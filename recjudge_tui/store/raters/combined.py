@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import with_unit_in
 
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.deleted_text import empty_log, merge_search_index
+from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
 from recjudge_tui.store.facts import about_systems
 from recjudge_tui.store.names import sane_name
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.runs.calls import CallKey
 
 BatchState = Literal["planned", "submitted", "collected", "failed"]

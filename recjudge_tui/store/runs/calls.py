@@ -16,8 +16,7 @@ from recjudge_tui.domain.calls import (
     Usage,
     VerdictDraft,
 )
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.database import Database, StoredRow, now
 
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.run import RunState, Wanted
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 
 
 class RunGroup(NamedTuple):

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 
 
 class ServedModel(NamedTuple):

@@ -12,9 +12,7 @@ from recjudge_tui.domain.roles import RUN_RATERS
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
 from recjudge_tui.errors import LeaseLostError, NotFoundError
 from recjudge_tui.store.cases.snapshots import ShownCase
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.deleted_text import empty_log, merge_search_index
+from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.names import sane_name
 from recjudge_tui.store.runs.calls import restore_superseded

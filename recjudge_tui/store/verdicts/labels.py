@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.raters.raters import ensure_rater
 
 LABELLED = "labelled"

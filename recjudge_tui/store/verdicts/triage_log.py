@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.raters.raters import ensure_rater, find_rater
 from recjudge_tui.store.verdicts.filters import DECIDED, conditions
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.cli.data.export import EXPORTS
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS
 from recjudge_tui.store.projects.exports import (
     CALL_COLUMNS,

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from recjudge_tui.cli.app import main, recjudge
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import create_project
 
 ROOT = Path(__file__).parents[3]

@@ -18,7 +18,7 @@ from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.loading import figure_data, figure_marks
 from recjudge_tui.reports.figures.options import FigureOptions, Topic
 from recjudge_tui.reports.figures.registry import FIGURES
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
 from tests.support.renamed_project import JUDGES, PEOPLE, drawn, stored

@@ -39,7 +39,7 @@ from recjudge_tui.protocols.templates.rendering import (
     with_article,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.prompts.prompts import get_prompt
 from recjudge_tui.store.prompts.toml import prompt_toml
 from tests.support.cases import SHIPPED, SHOPPER, STRANGER, explained, listed, material_for, shipped

@@ -19,7 +19,7 @@ from recjudge_tui.reports.figures.loading import figure_data, mark_cases
 from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.reports.figures.registry import FIGURES
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.app.lists import judge
 from tests.support.visits import USERS, VISITS, make_visits
 

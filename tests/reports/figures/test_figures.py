@@ -20,7 +20,7 @@ from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.reports.figures.paper.files import draw_picture, save_figure
 from recjudge_tui.reports.figures.paper.style import WIDTHS, wrapped
 from recjudge_tui.reports.figures.registry import FIGURES
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
 from tests.support.hostile import NAMED
@@ -361,7 +361,7 @@ import matplotlib
 from recjudge_tui.reports.figures.paper.files import draw_picture
 from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.reports.figures.loading import figure_data
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 def settings():
     # asking for the backend would choose one
     return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}

@@ -13,7 +13,7 @@ from recjudge_tui.reports.figures.marks import Forest, Grid, Lines
 from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.reports.figures.paper.files import draw_picture
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.flags import make_flagged_project
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.verdicts import Project, agreement
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")

@@ -17,7 +17,7 @@ from recjudge_tui.importers.zhang2024 import import_zhang2024
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.papers.zhang2024 import COST, PAPERS_WAY, ScoresSource, zhang_table
 from recjudge_tui.reports.papers.zhang_evaluators import LEVELS, FillValues
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.verdicts import give, new_project, text_case
 from tests.support.zhang_folder import joined_rows, write_joined, write_release

@@ -23,8 +23,8 @@ from recjudge_tui.store.annotation.tasks import (
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.raters.raters import find_rater
+from recjudge_tui.store.schema import connect
 from tests.support.annotators import assigned, desk, films, judges, tasks, verdicts
 from tests.support.runs import load
 

@@ -17,8 +17,8 @@ from recjudge_tui.store.cases.cases import (
 )
 from recjudge_tui.store.data.catalogue import newest_slates
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project as make_app_project
 from tests.support.runs import add_lists, load, make_project, planned
 

@@ -12,7 +12,7 @@ from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView, S
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases.snapshots import load_material, save_snapshots, snapshot_text
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned
 
 

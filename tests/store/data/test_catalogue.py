@@ -20,8 +20,8 @@ from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.data.item_views import slate_top
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.runs import load
 
 EVENTS = ("user_id", "item_id", "text", "type", "timestamp", "value")

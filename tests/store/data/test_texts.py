@@ -7,8 +7,8 @@ import pytest
 
 from recjudge_tui.store.data.texts import cases_with, data_texts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.runs import load, planned
 
 ITEMS = [("item_id", "title", "brand", "category", "colour"),

@@ -15,7 +15,7 @@ from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import list_imports, undo_import
 from recjudge_tui.store.imports.loading import explanation_digest, slate_digest
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 
 LISTS = "user_id,system,item_id,rank\n"
 LABELS = "rater,user_id,system,value\n"

@@ -9,7 +9,6 @@ import pytest
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.projects.projects import (
     create_project,
@@ -20,6 +19,7 @@ from recjudge_tui.store.projects.projects import (
 )
 from recjudge_tui.store.raters.raters import delete_rater
 from recjudge_tui.store.runs.runs import delete_run
+from recjudge_tui.store.schema import connect
 from tests.support.runs import intact, load, make_project, planned, verdicts
 
 KEPT = ("projects", "migrations", "prompts", "run_numbers", "sqlite_stat1")

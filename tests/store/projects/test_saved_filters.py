@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.projects.saved_filters import delete_filter, save_filter, saved_filters
+from recjudge_tui.store.schema import connect
 
 
 def test_a_filter_is_saved_replaced_and_deleted(project_db: Path) -> None:

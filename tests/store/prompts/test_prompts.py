@@ -12,7 +12,6 @@ from recjudge_tui.domain.prompt import AspectSpec, Example, LabelSpec, Prompt
 from recjudge_tui.errors import NotFoundError, PromptError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.prompts.prompts import (
     add_prompt,
@@ -27,6 +26,7 @@ from recjudge_tui.store.prompts.prompts import (
 )
 from recjudge_tui.store.prompts.toml import prompt_toml
 from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.schema import connect
 
 SHIPPED = ["pairwise-media", "pairwise-shopping", "pointwise-media", "pointwise-shopping"]
 SMALL = """

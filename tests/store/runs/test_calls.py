@@ -10,7 +10,6 @@ import pytest
 
 from recjudge_tui.domain.calls import Answer, CallResult, Flag, ParsedReply, Reply, Usage, VerdictDraft
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.calls import (
     CallOutcome,
     case_calls,
@@ -20,6 +19,7 @@ from recjudge_tui.store.runs.calls import (
     stored_reply,
 )
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned
 
 PARSED = ParsedReply(

@@ -10,7 +10,6 @@ import pytest
 from recjudge_tui.domain.judge import Identity
 from recjudge_tui.errors import LeaseLostError, NotFoundError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import (
     delete_run,
     heartbeat,
@@ -23,6 +22,7 @@ from recjudge_tui.store.runs.runs import (
     take_lease,
     wanted,
 )
+from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, planned
 
 

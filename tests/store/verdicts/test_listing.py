@@ -10,8 +10,8 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import StoreError
 from recjudge_tui.store.cases.cases import cases_between
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts.listing import (
     SORTS,
     count_verdicts,

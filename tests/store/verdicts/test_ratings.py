@@ -22,7 +22,6 @@ from recjudge_tui.store.verdicts.ratings import (
 )
 from tests.support.verdicts import (
     give,
-    judge_lists,
     judge_pairs,
     list_case,
     new_project,

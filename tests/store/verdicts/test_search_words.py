@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts.listing import SORTS, filtered_ids, first_ids
 from tests.support.app.projects import make_project
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.raters.raters import ensure_rater
 from recjudge_tui.store.runs.runs import delete_run
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts.answers import choices
 from recjudge_tui.store.verdicts.attention import queue
 from recjudge_tui.store.verdicts.labels import keep_as_label

@@ -15,7 +15,7 @@ from recjudge_tui.reports.figures.loading import figure_data
 from recjudge_tui.reports.figures.marks import Marks, Scatter
 from recjudge_tui.reports.figures.options import FigureOptions, Topic
 from recjudge_tui.reports.figures.registry import FIGURES
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.filters import parse_occasions
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.compare.screen import CompareScreen
