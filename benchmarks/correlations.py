@@ -28,7 +28,6 @@ ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 METHODS = ("pearson", "spearman", "kendall")
 KAPPAS = ("kappa", "kappa_linear", "qwk")
 CASES, QUICK_CASES = 125_000, 720
-RESAMPLES, QUICK_RESAMPLES = 2000, 20
 
 
 class Scores(NamedTuple):
@@ -42,15 +41,15 @@ class Scores(NamedTuple):
 
 
 def measure(quick: bool = False) -> list[Row]:
-    cases, resamples = (QUICK_CASES, QUICK_RESAMPLES) if quick else (CASES, RESAMPLES)
+    cases = QUICK_CASES if quick else CASES
     for module in (
         "scipy.stats",
-        "recjudge_tui.stats.agreement.intervals",
+        "recjudge_tui.stats.agreement",
         "recjudge_tui.store.verdicts.ratings",
     ):
         import_module(module)
     scores = made_up() if quick else released() or made_up()
-    rows = [_correlations(scores), _intervals(scores, resamples)]
+    rows = [_correlations(scores), _intervals(scores)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.db"
         generate(path, cases)
@@ -88,7 +87,7 @@ def _correlations(scores: Scores) -> Row:
     return _row(name, took, other, 0.5, f"s of computation, best of 5; {scores.source}")
 
 
-def _intervals(scores: Scores, resamples: int) -> Row:
+def _intervals(scores: Scores) -> Row:
     from recjudge_tui.stats.agreement import agreement_estimates
 
     labels = np.arange(1, 5.5, 0.5)
@@ -103,7 +102,7 @@ def _intervals(scores: Scores, resamples: int) -> Row:
                     )  # fmt: skip
 
     took, _ = _timed(ours)
-    name = f"Pearson and 3 kappas, {resamples:,} resamples of users"
+    name = "Pearson and 3 kappas with intervals over users"
     return _row(name, took, None, 10, f"s; 3 levels x 4 aspects x 3 raters; {scores.source}")
 
 
@@ -198,7 +197,7 @@ def _timed(action: Callable[[], Any], times: int = 1) -> tuple[float, Any]:
 
 def _row(name: str, ours: float, comparison: float | None, bound: float, note: str) -> Row:
     other = "" if comparison is None else f"; {comparison:.1f} s by a grouped pandas/SciPy apply"
-    absent = "" if comparison is not None or "resamples" in name else "; pandas is not installed"
+    absent = "" if comparison is not None or "intervals" in name else "; pandas is not installed"
     return {
         "name": name,
         "ours": round(ours, 3),
@@ -246,8 +245,8 @@ def made_up(texts: int = 2536) -> Scores:
 def generate(path: Path, cases: int) -> None:
     """A judge's and the users' scores of `cases` texts, 9 per pair of user and film, 8 pairs per user, 4 aspects."""
     from recjudge_tui.store.database import now
-    from recjudge_tui.store.schema import connect
     from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.schema import connect
 
     rng = np.random.default_rng(0)
     with connect(path) as db, db.transaction():

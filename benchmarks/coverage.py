@@ -44,8 +44,8 @@ _SHARES = {"balanced": (1, 1, 1), "skewed": (1, 2, 7), "rare": (0.5, 0.5, 29), "
 _WINS = {"balanced": (4, 2, 4), "skewed": (7, 2, 1), "rare": (0.2, 9.6, 0.2), "clustered": (4, 2, 4)}
 # no more than this of the intervals may miss, or the width or the false claims exceed
 LEAST, LEAST_RARE, MOST, WIDEST, MOST_FALSE = 92.5, 88.0, 98.5, 1.2, 5.0
-# in the order of the table
-Ends = dict[str, tuple[float | None, float | None, float | None]]
+Triple = tuple[float | None, float | None, float | None]
+Ends = dict[str, Triple]
 
 
 class Sample(NamedTuple):
@@ -63,7 +63,9 @@ class Sample(NamedTuple):
 
 def sample(rng: np.random.Generator, population: str, users: int) -> Sample:
     clustered = population == "clustered"
-    rows = rng.choice([1, 2, 4, 8, 30], users, p=[0.3, 0.25, 0.2, 0.15, 0.1]) if clustered else np.full(users, 6)
+    rows = (
+        rng.choice([1, 2, 4, 8, 30], users, p=[0.3, 0.25, 0.2, 0.15, 0.1]) if clustered else np.full(users, 6)
+    )
     user = np.repeat(np.arange(users), rows)
     # how much a user's rows resemble each other: an intraclass correlation of .3 or .1
     own = rng.gamma(_parameters(_SHARES[population], 0.3 if clustered else 0.1), size=(users, 3)) + 1e-12
@@ -88,12 +90,14 @@ def sample(rng: np.random.Generator, population: str, users: int) -> Sample:
 
 
 def _parameters(shares: tuple[float, ...], alike: float) -> FloatArray:
-    return np.array(shares) / sum(shares) * (1 - alike) / alike
+    parameters: FloatArray = np.array(shares) / sum(shares) * (1 - alike) / alike
+    return parameters
 
 
 def _drawn(rng: np.random.Generator, chances: FloatArray) -> FloatArray:
     at = rng.random(len(chances))[:, None] > chances.cumsum(axis=1)
-    return np.minimum(at.sum(axis=1), 2).astype(np.float64)
+    drawn: FloatArray = np.minimum(at.sum(axis=1), 2).astype(np.float64)
+    return drawn
 
 
 # ---- figures ----------------------------------------------------------------------------------------------------------
@@ -102,13 +106,18 @@ def _drawn(rng: np.random.Generator, chances: FloatArray) -> FloatArray:
 def figures(drawn: Sample) -> Ends:
     """The value and the ends of every figure of the table."""
     user, a, b = drawn.user, drawn.a, drawn.b
-    out = {"share": share_estimate((a == 2).astype(float), user), "mean of labels": mean_estimate(a, user, (0, 2))}
+    out: dict[str, Estimate] = {"share": share_estimate((a == 2).astype(float), user)}
+    out |= {"mean of labels": mean_estimate(a, user, (0, 2))}
     out |= {"mean without bounds": mean_estimate(drawn.x, user)}
-    out |= {"difference of means": difference_of_means(np.where(drawn.first == 0, a, b), drawn.first == 0, user)}
+    out |= {
+        "difference of means": difference_of_means(np.where(drawn.first == 0, a, b), drawn.first == 0, user)
+    }
     names = ("percent", "kappa", "qwk", "alpha_ordinal", "ac1", "ac2")
     out |= agreement_estimates(a, b, user, LABELS, names)
     for level, groups in (("", None), (" by user", user)):
-        found = agreement_estimates(drawn.x, drawn.y, user, None, ("pearson", "spearman", "kendall"), groups=groups)
+        found = agreement_estimates(
+            drawn.x, drawn.y, user, None, ("pearson", "spearman", "kendall"), groups=groups
+        )
         out |= {f"{stat}{level}": estimate for stat, estimate in found.items()}
     marks = detection_estimates((a == 0).astype(float), (b == 0).astype(float), user)
     out |= {"recall of a label": marks["recall"], "F1 of a label": marks["f1"]}
@@ -127,10 +136,12 @@ def figures(drawn: Sample) -> Ends:
 def _powered(drawn: Sample) -> Estimate:
     """The mean of b by labels of half of the users and the judge a of all."""
     labelled = drawn.user % 2 == 0
-    return prediction_powered_mean(np.where(labelled, drawn.b, np.nan), drawn.a, drawn.user, scale=(0, 2)).powered
+    return prediction_powered_mean(
+        np.where(labelled, drawn.b, np.nan), drawn.a, drawn.user, scale=(0, 2)
+    ).powered
 
 
-def _rating(drawn: Sample) -> tuple[float | None, float | None, float | None]:
+def _rating(drawn: Sample) -> Triple:
     counts = user_counts(drawn.first, drawn.second, drawn.won, drawn.user, 3)
     fitted = bradley_terry(counts.total, "half")
     ends: Interval = rating_intervals(counts, fitted)[0]
@@ -149,14 +160,14 @@ class Cell(NamedTuple):
 
 def cells(population: str, users: int, draws: int) -> dict[str, Cell]:
     truth = _truth(population)
-    found: dict[str, list[tuple[float | None, float | None, float | None]]] = {name: [] for name in truth}
+    found: dict[str, list[Triple]] = {name: [] for name in truth}
     for draw in range(draws):
         rng = np.random.default_rng([draw, users, POPULATIONS.index(population)])
         for name, ends in figures(sample(rng, population, users)).items():
             found[name].append(ends)
     out = {}
-    for name, ends in found.items():
-        value, low, high = np.array(ends, dtype=np.float64).T
+    for name, triples in found.items():
+        value, low, high = np.array(triples, dtype=np.float64).T
         here = ~np.isnan(low) & ~np.isnan(high)
         if not here.any():
             out[name] = Cell(0.0, math.nan, math.nan)
@@ -164,7 +175,9 @@ def cells(population: str, users: int, draws: int) -> dict[str, Cell]:
         held = (low[here] <= truth[name]) & (truth[name] <= high[here])
         ideal = 3.92 * float(np.nanstd(value))
         out[name] = Cell(
-            100 * float(here.mean()), 100 * float(held.mean()), float((high - low)[here].mean()) / max(ideal, 1e-12)
+            100 * float(here.mean()),
+            100 * float(held.mean()),
+            float((high - low)[here].mean()) / max(ideal, 1e-12),
         )
     return out
 
@@ -203,7 +216,9 @@ def three_systems(rng: np.random.Generator, population: str, users: int) -> bool
 def means_of_three(rng: np.random.Generator, population: str, users: int) -> bool:
     drawn = sample(rng, population, users)
     values = np.stack([drawn.x, drawn.y, rng.permutation(drawn.x)], axis=1)
-    values = np.take_along_axis(values, rng.permuted(np.tile(np.arange(3), (users, 1)), axis=1)[drawn.user], axis=1)
+    values = np.take_along_axis(
+        values, rng.permuted(np.tile(np.arange(3), (users, 1)), axis=1)[drawn.user], axis=1
+    )
     return any(test.separable for test in mean_tests(values, drawn.user).values())
 
 
@@ -226,7 +241,9 @@ CLAIM_USERS = (2, 5, 10, 20, 50)
 def false_claims(name: str, population: str, users: int, draws: int) -> float:
     """In per cent of samples without a difference."""
     seeds = ([draw, users, POPULATIONS.index(population), 1] for draw in range(draws))
-    return 100 * float(np.mean([CLAIMS[name](np.random.default_rng(seed), population, users) for seed in seeds]))
+    return 100 * float(
+        np.mean([CLAIMS[name](np.random.default_rng(seed), population, users) for seed in seeds])
+    )
 
 
 # ---- tables -----------------------------------------------------------------------------------------------------------
@@ -241,11 +258,15 @@ def measure(quick: bool = False) -> Iterator[Row]:
                     continue
                 least = LEAST_RARE if population == "rare" else LEAST
                 note = f"of {cell.shown:.0f} % that are shown; width {cell.width:.2f} of the ideal"
-                yield bounded_row(f"{name}, {population}, {size} users: % held", cell.coverage, least, True, note)
+                yield bounded_row(
+                    f"{name}, {population}, {size} users: % held", cell.coverage, least, True, note
+                )
         for claim in CLAIMS:
             for size in CLAIM_USERS[: 1 if quick else None]:
                 share = false_claims(claim, population, size, 20 if quick else CLAIM_DRAWS)
-                yield bounded_row(f"{claim}, {population}, {size} users: % false", share, MOST_FALSE, False, "")
+                yield bounded_row(
+                    f"{claim}, {population}, {size} users: % false", share, MOST_FALSE, False, ""
+                )
 
 
 def markdown(draws: int) -> Iterator[str]:
@@ -261,7 +282,11 @@ def markdown(draws: int) -> Iterator[str]:
     yield "| false claim | " + " | ".join(f"{population} {users}" for population, users in columns) + " |"
     yield "|---|" + "---|" * len(columns)
     for claim in CLAIMS:
-        yield f"| {claim} | " + " | ".join(f"{false_claims(claim, *column, draws):.1f}" for column in columns) + " |"
+        yield (
+            f"| {claim} | "
+            + " | ".join(f"{false_claims(claim, *column, draws):.1f}" for column in columns)
+            + " |"
+        )
 
 
 def _shown(cell: Cell) -> str:
@@ -273,7 +298,9 @@ def _shown(cell: Cell) -> str:
 
 def main(words: Sequence[str] | None = None) -> None:
     parser = command_parser(__doc__)
-    parser.add_argument("--markdown", type=int, metavar="DRAWS", help="print the tables of docs/statistics.md")
+    parser.add_argument(
+        "--markdown", type=int, metavar="DRAWS", help="print the tables of docs/statistics.md"
+    )
     options = parser.parse_args(words)
     warnings.simplefilter("ignore")
     if options.markdown:

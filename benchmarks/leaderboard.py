@@ -51,7 +51,7 @@ def measure(quick: bool = False) -> list[Row]:
     size = QUICK if quick else FULL
     for module in (
         "scipy.sparse.csgraph",
-        "recjudge_tui.stats.ranking.bradley_terry",
+        "recjudge_tui.stats.ranking",
         "recjudge_tui.reports.leaderboard.leaderboard",
     ):
         import_module(module)
@@ -79,9 +79,8 @@ def made_up(n: int, systems: int) -> Rows:
 def _fits(rows: Rows, rounds: int) -> list[Row]:
     import evalica
     from evalica import _brzo
-    from recjudge_tui.stats.ranking.battles import pair_counts
 
-    from recjudge_tui.stats.ranking import bradley_terry
+    from recjudge_tui.stats.ranking import bradley_terry, user_counts
 
     a, b = rows.a.tolist(), rows.b.tolist()
     index = evalica.indexing(a, b)[2]
@@ -93,13 +92,17 @@ def _fits(rows: Rows, rounds: int) -> list[Row]:
         "win_weight": 1.0, "tie_weight": 0.5, "tolerance": 1e-6, "limit": 100,
     }  # fmt: skip
     half, theirs, bare = _medians(
-        lambda: bradley_terry(pair_counts(rows.a, rows.b, rows.outcome, SYSTEMS), "half"),
+        lambda: bradley_terry(
+            user_counts(rows.a, rows.b, rows.outcome, np.zeros(rows.a.size), SYSTEMS).total, "half"
+        ),
         lambda: evalica.bradley_terry(rows.a, rows.b, winners, index=index),
         lambda: _brzo.bradley_terry(**core),
         rounds=rounds,
     )
     davidson, newman, bare_newman = _medians(
-        lambda: bradley_terry(pair_counts(rows.a, rows.b, rows.outcome, SYSTEMS)),
+        lambda: bradley_terry(
+            user_counts(rows.a, rows.b, rows.outcome, np.zeros(rows.a.size), SYSTEMS).total
+        ),
         lambda: evalica.newman(rows.a, rows.b, winners, index=index),
         lambda: _brzo.newman(**core, v_init=0.5),
         rounds=rounds,
@@ -128,7 +131,7 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 
     def all_of_it() -> object:
         counts = user_counts(*rows, MANY)
-        return rating_intervals(counts, bradley_terry(counts.total), "davidson")
+        return rating_intervals(counts, bradley_terry(counts.total))
 
     (seconds,) = _medians(all_of_it, rounds=rounds)
     return [{
@@ -140,6 +143,7 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 
 def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+
     from recjudge_tui.store.schema import connect
     from recjudge_tui.store.verdicts.ratings import load_ratings
 
@@ -173,8 +177,8 @@ def _medians(*functions: Callable[[], object], rounds: int) -> list[float]:
 def generate(path: Path, verdicts: int) -> None:
     """A project with a rater's verdict on every one of its pairs, a user each, all pairs of five systems."""
     from recjudge_tui.store.database import now
-    from recjudge_tui.store.schema import connect
     from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.schema import connect
 
     pairs = [(f"s{i}", f"s{j}") for i in range(FEW) for j in range(i + 1, FEW)]
     with connect(path) as db, db.transaction():

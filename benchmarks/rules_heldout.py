@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,8 @@ import numpy as np
 from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from recjudge_tui.reports.reliability.adversarial import judged_pairs
 
 from benchmarks.made_lists import (
     CONTENT,
@@ -38,7 +39,6 @@ from benchmarks.made_lists import (
 )  # fmt: skip
 from benchmarks.rows import Row, command_parser
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.made_lists import CORRECT, adversarial_pair
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
@@ -49,8 +49,8 @@ from recjudge_tui.stats.hypotheses import holm, sign_test
 from recjudge_tui.stats.retrieval import list_values
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +59,6 @@ ADVERSARIAL_USERS, DRAWS = 200, 2000
 BEST = "embedding"
 _PAIRS = """SELECT user_id, system_a, system_b, value FROM v_verdicts
 WHERE project = ? AND protocol = 'pairwise' AND aspect = 'overall' AND state = 'ok'"""
-_ADVERSARIAL = _PAIRS.replace("'pairwise'", "'adversarial'")
 # lists with the same items in another order, or with several editions of one item, which no recommender makes
 TURNED = (REVERSED, REPEATED)
 MADE = (CONTENT, GENRE)
@@ -161,20 +160,17 @@ def _ndcg(db: Database) -> dict[tuple[str, str], float]:
     """nDCG@10 of each user's list by (user, system), where it is defined. Another edition of an item is no hit."""
     project = project_id(db, PROJECT)
     data = load_evaluation_data(db, project)
-    systems = [
-        name
-        for (name,) in db.execute(
-            "SELECT DISTINCT system FROM v_current_slates WHERE project_id = ?", (project,)
-        )
-    ]
-    found: dict[tuple[str, str], float] = {}
-    for system in systems:
+    query = "SELECT DISTINCT system FROM v_current_slates WHERE project_id = ?"
+    values: dict[tuple[str, str], float] = {}
+    for (system,) in db.execute(query, (project,)):
         lists = list(lists_of(db, project, system))
-        values = list_values(lists, data, TOP, ("ndcg",))["ndcg"].tolist()
-        found |= {
-            (one.user_id, system): value for one, value in zip(lists, values, strict=True) if value == value
+        found = list_values(lists, data, TOP, ["ndcg"])["ndcg"].tolist()
+        values |= {
+            (ranked.user_id, system): value
+            for ranked, value in zip(lists, found, strict=True)
+            if value == value
         }
-    return found
+    return values
 
 
 def _sign(first: float | None, second: float | None) -> int | None:
@@ -183,12 +179,13 @@ def _sign(first: float | None, second: float | None) -> int | None:
 
 def _adversarial(db: Database, users: set[str]) -> dict[str, tuple[int, int, int]]:
     """Correct, wrong and tied verdicts on a user's own list against another user's."""
-    counts: dict[str, Counter[float]] = defaultdict(Counter)
-    for user, a, b, value in db.rows(_ADVERSARIAL, (PROJECT,)):
-        pair = adversarial_pair(a, b)
-        if pair is not None and user in users:
-            counts[pair.variant][float(np.sign(value)) * CORRECT] += 1
-    return {variant: (found[1.0], found[-1.0], found[0.0]) for variant, found in counts.items()}
+    return {
+        verdicts.variant: tuple(  # type: ignore[misc]
+            int((verdicts.value[np.isin(np.array(verdicts.user), sorted(users))] == outcome).sum())
+            for outcome in (1, -1, 0)
+        )
+        for verdicts in judged_pairs(db, project_id(db, PROJECT))
+    }
 
 
 # figures

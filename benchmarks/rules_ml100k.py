@@ -12,17 +12,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+
 from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 
 PROJECT = "movies"

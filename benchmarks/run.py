@@ -46,7 +46,6 @@ MODULES = (
     "leaderboard",
     "trend",
     "coverage",
-    "claims",
 )
 COLUMNS = (
     Column("name", "name"),

@@ -47,9 +47,6 @@ SECTIONS = {
         "outcome": Subcommand(
             "results.outcome", "outcome", "Record live experiments, and compare judges with them."
         ),
-        "passport": Subcommand(
-            "results.passport", "passport", "Print one page about a judge: trust, preferences, cost."
-        ),
         "methods": Subcommand("results.methods", "methods", "Write the methods paragraphs of a paper."),
         "report": Subcommand("results.report", "report", "Write a project report as one HTML file."),
         "reproduce": Subcommand(

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from recjudge_tui.cli.names import PROJECT_VARIABLE
-from recjudge_tui.cli.options import FORMATS, Command, FiniteRange, names, project_option, split_names
+from recjudge_tui.cli.options import (
+    FORMATS,
+    Command,
+    FiniteRange,
+    names,
+    project_option,
+    split_names,
+    with_commands,
+)
 from recjudge_tui.cli.report_command import ReportWithExit
 from recjudge_tui.cli.report_command import report_command as database_report
 
@@ -42,6 +50,7 @@ def report_command(
 
     def run(database: Database, project: str | None, **given: Any) -> Output:
         from recjudge_tui.project import Project
+        from recjudge_tui.reports.common.table import Table
         from recjudge_tui.reports.declare import function, make
 
         opened = Project.named(database, project) if project else None
@@ -54,7 +63,7 @@ def report_command(
             return ReportWithExit(made, code, said)
 
         def written(fmt: str) -> Any:
-            text = function(report.written)(made, fmt)
+            text = function(report.written)(with_commands(made) if isinstance(made, Table) else made, fmt)
             return made if text is None else text
 
         return ReportWithExit(written, code, said)

@@ -263,17 +263,17 @@ def _keep_reading(ctx: click.Context, parameter: click.Parameter, value: object)
     ctx.meta[f"recjudge.{parameter.name}"] = value
 
 
-def _as_read(table: Table, fmt: str) -> Table:
+def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
     """The part of a table that people asked to read, with the options that show the rest; data formats have it all."""
     from recjudge_tui.reports.common.table import definition, note_kind, readable
 
     meta = click.get_current_context().meta
     if fmt not in ("text", "plain", "md", "latex", "html"):
         return table
-    whole = bool(meta.get("recjudge.all") or meta.get(_COLUMNS))
+    whole = whole or bool(meta.get("recjudge.all") or meta.get(_COLUMNS))
     explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
     seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
-    seen = replace(seen, notes=tuple(_with_command(note) for note in seen.notes))
+    seen = with_commands(seen)
     if not left_out or fmt not in ("text", "plain"):
         return seen
     kinds = [note_kind(note) for note in table.notes]
@@ -287,6 +287,11 @@ def _as_read(table: Table, fmt: str) -> Table:
         ),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
+
+
+def with_commands(table: Table) -> Table:
+    """The table, whose notes name the commands that take their next steps."""
+    return replace(table, notes=tuple(_with_command(note) for note in table.notes))
 
 
 def _with_command(note: str) -> str:
@@ -361,8 +366,9 @@ def put_table(table: Table, fmt: str | None, out: Path | None) -> None:
     narrate(f"written to {out}")
 
 
-def put_page(page: Page, fmt: str | None, out: Path | None) -> None:
-    """Write a page as `put_table` writes a table. Raises click.UsageError for Parquet, which holds one table."""
+def put_page(page: Page, fmt: str | None, out: Path | None, *, whole: bool = False) -> None:
+    """Write a page as `put_table` writes a table, with all rows if `whole`. Raises click.UsageError for Parquet, which holds
+    one table."""
     from recjudge_tui.reports.common.page import write_page
 
     known = format_of(fmt, out)
@@ -370,7 +376,10 @@ def put_page(page: Page, fmt: str | None, out: Path | None) -> None:
         raise click.UsageError(
             "this report has several parts, and Parquet holds one table; use .json or .html"
         )
-    write_page(replace(page, tables=_chosen_columns(*page.tables)), known, out)
+    tables = [
+        _as_read(table, known, whole=whole and table.brief is None) for table in _chosen_columns(*page.tables)
+    ]
+    write_page(replace(page, tables=tuple(tables)), known, out)
     if out is not None:
         narrate(f"written to {out}")
 

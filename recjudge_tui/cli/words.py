@@ -42,8 +42,9 @@ _PLACES = {
 
 
 def command(step: Step, project: str = "") -> str:
-    """The command that takes a step, with the names it is about."""
+    """The command that takes a step, with the names it is about; `more` are further words, quoted already."""
     known = {"project": project} if project else {}
-    about = {name: shlex.quote(one_line(text, 120)) for name, text in {**known, **step.about}.items() if text}
-    more = f" {about.pop('more').strip(chr(39))}" if "more" in about else ""
-    return _COMMANDS[step.action].format_map({**_PLACES, **about}) + more
+    given = {name: one_line(text, 400) for name, text in {**known, **step.about}.items() if text}
+    more = given.pop("more", "")
+    about = {name: shlex.quote(text) for name, text in given.items()}
+    return _COMMANDS[step.action].format_map({**_PLACES, **about}) + (more and f" {more}")

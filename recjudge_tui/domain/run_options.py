@@ -174,7 +174,8 @@ _DECLARED = (
     ),
     RunOption(
         "sample", int, "Judge N cases of users drawn at random.",
-        decides="draw", bounds={"ge": 1}, flag="--sample", metavar="N", label="sample N", placeholder="no sample", rare=False,
+        decides="draw", bounds={"ge": 1}, flag="--sample", metavar="N", label="sample N",
+        placeholder="no sample", rare=False,
     ),
     RunOption(
         "stratify", str, "Draw the sample's users at random, or evenly from 4 activity levels.",

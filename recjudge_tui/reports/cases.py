@@ -1,6 +1,4 @@
-"""One case: the user, the lists side by side with flags at their items, every verdict and every reasoning; as text on one page,
-and as tables for every format.
-"""
+"""One case: the user, the lists side by side with their flags, every verdict and its reasoning; as text and as tables."""
 
 from __future__ import annotations
 
@@ -35,8 +33,8 @@ _NOTHING = "There are no verdicts on this case yet."
 
 
 class Case(NamedTuple):
-    """What is known of a case. `total` counts its verdicts, of which `details` has the first MOST_VERDICTS; `profile` is what a
-    model wrote of the user, empty if none did."""
+    """What is known of a case. `total` counts its verdicts, of which `details` has the first MOST_VERDICTS; `profile`: what
+    a model wrote of the user, empty if none did."""
 
     row: StoredRow
     total: int

@@ -82,8 +82,8 @@ UNORDERED = "some users have several cases, and changes between categories have 
 NO_USER_CHANGED = "no user has more changes in one direction than in the other"
 NONE_IN_COMMON = "no case has a verdict from both"
 _TESTS = (
-    "p: McNemar's exact test where all changes are between two labels; Stuart and Maxwell's between more, with Bowker's test of"
-    " symmetry; else, and where users have several cases, the signs of the users' mean changes are flipped"
+    "p: McNemar's exact test where all changes are between two labels; Stuart and Maxwell's between more, with Bowker's test"
+    " of symmetry; else, and where users have several cases, the signs of the users' mean changes are flipped"
 )
 # with fewer changes, chi-squared is only approximate
 _FEW = 25
@@ -124,8 +124,8 @@ class PromptChange(NamedTuple):
 class Part:
     """The changes on one question, on one system or on all of them (empty).
 
-    `pairs`: the cases that either was asked about. `levels`: the lines of the grid, highest first. `labelled`: all values are
-    labels; `ordered`: they are no categories. `bounds`: the lowest and the highest value. If values cannot be compared,
+    `pairs`: the cases that either was asked about. `levels`: the lines of the grid, highest first. `labelled`: all values
+    are labels; `ordered`: they are no categories. `bounds`: the lowest and the highest value. If values cannot be compared,
     `levels` is empty and `note` says why.
     """
 
@@ -521,56 +521,33 @@ _WHO = (
 )  # fmt: skip
 _SYSTEM = Column("system", "System")
 _SUMMARY = (
-    Column("n", "n", "int"),
-    Column("changed", "Changed", "int"),
-    Column("share", "Share", "share"),
-    Column("up", "Up", "int"),
-    Column("down", "Down", "int"),
+    Column("n", "n", "int"), Column("changed", "Changed", "int"), Column("share", "Share", "share"),
+    Column("up", "Up", "int"), Column("down", "Down", "int"),
     Column("users_up", "Users up", "int", minor=True),
-    Column("users_down", "Users down", "int", minor=True),
-    Column("up_is", "Up is"),
-    Column("down_is", "Down is"),
-    Column("test", "Test"),
-    Column("statistic", "Statistic", "float", minor=True),
-    Column("df", "df", "int", minor=True),
-    Column("p", "P", "float", decimals=4),
-    Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
+    Column("users_down", "Users down", "int", minor=True), Column("up_is", "Up is"),
+    Column("down_is", "Down is"), Column("test", "Test"),
+    Column("statistic", "Statistic", "float", minor=True), Column("df", "df", "int", minor=True),
+    Column("p", "P", "float", decimals=4), Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
     Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
     Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4),
-    Column("mean_a", "Mean from", "float", minor=True),
-    Column("mean_b", "Mean to", "float", minor=True),
-    Column("difference", "Difference", "float"),
-    *interval_columns(),
-    Column("only_a", "Only from", "int"),
-    Column("only_b", "Only to", "int"),
-    Column("failed", "Failed", "int"),
-    Column("note", "Note"),
-)
+    Column("mean_a", "Mean from", "float", minor=True), Column("mean_b", "Mean to", "float", minor=True),
+    Column("difference", "Difference", "float"), *interval_columns(), Column("only_a", "Only from", "int"),
+    Column("only_b", "Only to", "int"), Column("failed", "Failed", "int"), Column("note", "Note"),
+)  # fmt: skip
 _TRANSITIONS = (
-    Column("from", "Said"),
-    Column("to", "Now says"),
-    Column("direction", "Direction"),
-    Column("count", "Count", "int"),
-    Column("share", "Share", "share"),
-    Column("n", "n", "int"),
+    Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"),
+    Column("count", "Count", "int"), Column("share", "Share", "share"), Column("n", "n", "int"),
     Column("value_from", "Value said", "float", minor=True),
     Column("value_to", "Value now", "float", minor=True),
-)
+)  # fmt: skip
 _CASES = (
-    Column("case_id", "Case"),
-    Column("user", "User"),
-    Column("context", "Context"),
-    Column("served_at", "Served", "time"),
-    Column("item", "Item", minor=True),
-    Column("systems", "Systems"),
-    Column("from", "Said"),
-    Column("to", "Now says"),
-    Column("direction", "Direction"),
+    Column("case_id", "Case"), Column("user", "User"), Column("context", "Context"),
+    Column("served_at", "Served", "time"), Column("item", "Item", minor=True), Column("systems", "Systems"),
+    Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"),
     Column("value_from", "Value said", "float", minor=True),
-    Column("value_to", "Value now", "float", minor=True),
-    Column("verdict_a", "Verdict", minor=True),
+    Column("value_to", "Value now", "float", minor=True), Column("verdict_a", "Verdict", minor=True),
     Column("verdict_b", "Verdict now", minor=True),
-)
+)  # fmt: skip
 _SEEN_FIRST = (
     "protocol",
     "aspect",
@@ -684,8 +661,8 @@ def _summary_row(changes: Changes, part: Part) -> Row:
 
 
 def transitions(changes: Changes) -> Table:
-    """One row per cell of the grid, including empty ones. The values are those of the labels; of a band, its lower end. Pairs
-    of several systems without a common one count from either side, so twice; `n` counts them once."""
+    """One row per cell of the grid, including empty ones. The values are those of labels; of a band, its lower end. Pairs of
+    several systems without a common one count from either side, so twice; `n` counts them once."""
     rows = []
     for part in changes.parts:
         up, down = direction_words(part.meeting.protocol)
@@ -704,24 +681,14 @@ def transitions(changes: Changes) -> Table:
             })  # fmt: skip
     notes = [f"{p.meeting.protocol}, {p.meeting.aspect}: {p.note}" for p in changes.parts if p.note]
     table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
-    most = max(
-        (row for row in rows if row["from"] != row["to"] and row["count"]),
-        key=lambda row: _int(row["count"]),
-        default=None,
-    )
+    moved = [row for row in rows if row["from"] != row["to"] and row["count"]]
     answer = ""
-    if most is not None:
-        answer = f"Most changes of {changes.second.name} are from {most['from']} to {most['to']}: {most['count']} of {most['n']} cases."
-    shown = [
-        "protocol",
-        "aspect",
-        *["system"] * changes.by_system,
-        "from",
-        "to",
-        "direction",
-        "count",
-        "share",
-    ]
+    if moved:
+        most = max(moved, key=lambda row: _int(row["count"]))
+        ways = f"from {most['from']} to {most['to']}: {most['count']} of {quantity(_int(most['n']), 'case')}"
+        answer = f"Most changes of {changes.second.name} are {ways}."
+    who = ("protocol", "aspect", "system") if changes.by_system else ("protocol", "aspect")
+    shown = (*who, "from", "to", "direction", "count", "share")
     met = replace(table, rows=tuple(row for row in rows if row["count"]))
     return replace(table, answer=answer, brief=with_columns([met], shown)[0])
 
@@ -737,16 +704,9 @@ def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = 
             who | _case(meeting.protocol, case, parts[0].ordered) for case in changes.listed(meeting, ids)
         ]
     table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
-    answer = (
-        f"{changes.second.name} differs from {changes.first.name} on {quantity(len(rows), 'case')}."
-        if cell is None
-        else ""
-    )
-    return replace(
-        table,
-        answer=answer,
-        brief=with_columns([table], ["case_id", "user", "systems", "from", "to", "direction"])[0],
-    )
+    answer = f"{changes.second.name} differs from {changes.first.name} on {quantity(len(rows), 'case')}."
+    brief = with_columns([table], ("case_id", "user", "systems", "from", "to", "direction"))[0]
+    return replace(table, answer="" if cell else answer, brief=brief)
 
 
 def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
@@ -776,7 +736,8 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
     row: Row = {
-        "rater_a": changes.first.name, "rater_b": changes.second.name, "protocol": meeting.protocol, "aspect": meeting.aspect,
+        "rater_a": changes.first.name, "rater_b": changes.second.name, "protocol": meeting.protocol,
+        "aspect": meeting.aspect,
     }  # fmt: skip
     return row | {"system": system} if system else row
 

@@ -16,7 +16,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
@@ -66,7 +66,7 @@ _UNKNOWN = dict.fromkeys(("cost_usd", "cost_per_case", "ci_low", "ci_high", "hum
 
 
 def cost(project: Project, choose: Options) -> Table:
-    """The cost of a judged case, or with a truth that of every set of judges. Raises UsageError for options that do not fit."""
+    """The cost of a judged case, or with a truth that of every set of judges. Raises UsageError for options without one."""
     if choose.truth:
         return _sets(project, choose)
     if given := [name for name in ("rule", "aspect", "stat") if choose[name]]:
@@ -106,9 +106,7 @@ def _of_cases(project: Project, choose: Options) -> Table:
     table = Table("Cost", _CASES, rows, tuple(notes), answer=_cheapest(rows, choose.human_price))
     names = ["rater", "protocol", "prompt", "cases", "calls_per_case", "cost_per_case", "note"]
     names += ["human_ratio"] if choose.human_price else []
-    kept = tuple(column for column in _CASES if column.name in names)
-    brief = tuple({c.name: row[c.name] for c in kept if c.name in row} for row in rows)
-    return replace(table, brief=Table("Cost", kept, brief))
+    return replace(table, brief=with_columns([table], names)[0])
 
 
 def _cheapest(rows: Sequence[Row], human_price: float | None) -> str:
@@ -128,7 +126,8 @@ def _cheapest(rows: Sequence[Row], human_price: float | None) -> str:
         if high is not low
         else ""
     )
-    return f"A case costs {money(float(str(low['cost_per_case'])))} with {low['rater']} ({low['protocol']}){ratio}{most}{lost}."
+    price = money(float(str(low["cost_per_case"])))
+    return f"A case costs {price} with {low['rater']} ({low['protocol']}){ratio}{most}{lost}."
 
 
 def spent_a_case(db: Database, project_id: int) -> dict[tuple[str, str], float | None]:
@@ -205,7 +204,7 @@ _ABOUT = (
 
 
 def _sets(project: Project, choose: Options) -> Table:
-    """One row per question and set of 1 to K judges, the cheapest first: agreement of their joint verdict with the truth, and
+    """One row per question and set of judges, the cheapest first: agreement of their joint verdict with the truth, and
     dollars per case.
 
     Rules: `majority` (more than half; a split vote is no answer), `mean`, `dawid-skene` (learnt without the truth from
@@ -258,10 +257,8 @@ def _sets(project: Project, choose: Options) -> Table:
         "cost_per_case",
         "efficient",
     )
-    kept = tuple(column for column in _SETS if column.name in names)
-    worth = [row for row in rows if row.get("efficient") or row["size"] == 1]
-    brief = tuple({c.name: row[c.name] for c in kept if c.name in row} for row in worth)
-    return replace(table, brief=Table(title, kept, brief))
+    worth = tuple(row for row in rows if row.get("efficient") or row["size"] == 1)
+    return replace(table, brief=with_columns([replace(table, rows=worth)], names)[0])
 
 
 def _check_set(choose: Options, rule: str) -> None:
@@ -342,7 +339,9 @@ def _agreement(
 ) -> tuple[Row, Orientation]:
     truth, cases = whole.stored[-1], whole.cases
     if rule == "dawid-skene" and np.unique(votes).size > MOST_LABELS:
-        return {"n": 0, "note": "scores between the labels: use the rule mean"}, whole.among(truth != truth).seen
+        return {"n": 0, "note": "scores between the labels: use the rule mean"}, whole.among(
+            truth != truth
+        ).seen
     of_pairs = bool(cases.is_pair[whole.row].any())
     verdicts = joint(rule, votes, votes.shape[0], of_pairs=of_pairs).values
     known = ~np.isnan(truth)

@@ -407,8 +407,8 @@ _DECLARED = (
             ),
             *OCCASIONS,
         ),
-        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for two"
-        " labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
+        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for"
+        " two labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
         " mean changes are flipped. The 95 % interval of the mean difference is over users.",
         examples=(
             "compare -p movies rules-v1 rules-v2",
@@ -467,7 +467,8 @@ _DECLARED = (
                 " annotators, --truth their consensus on lists and on pairs (A,B). Default: those in the data.", False,
                 flag="--benchmark",
             ),
-            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER, *OCCASIONS,
+            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER,
+            *OCCASIONS,
         ),
         about="Missing and failed verdicts are left out and counted. “people” is the human ceiling: the same statistic"
         " between people. Intervals are over users.",
@@ -533,8 +534,9 @@ _DECLARED = (
         ),
         about="Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured. A bound on an"
         " undefined figure is not met. With --against, a figure got worse if the interval of its change excludes zero in the"
-        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same users"
-        " out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then and now.",
+        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same"
+        " users out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then"
+        " and now.",
         examples=(
             "gate -p movies --rater qwen --truth people --at-least qwk=0.6 --at-most failure_rate=0.02",
             "gate -p movies --rater qwen-june --against qwen-may --truth people",
@@ -544,6 +546,16 @@ _DECLARED = (
         ),
         formats=("junit", "github"), written="gate:written", ends="gate:ends",
         words="bound ci regression check served model exit code",
+    ),
+    Report(
+        "passport", "Print one page about a judge: trust, preferences, cost.", "passport:passport",
+        (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True, completes="rater"),),
+        about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again, failures"
+        " by reason, preference for long texts and popular items (in total, and beyond people's own), price, latency, prompts"
+        " and the served model. For a figure that was not measured, it names the command that measures it. JSON, CSV and LaTeX"
+        " contain the same figures as one table with one row per figure.",
+        examples=("passport -p movies rules", "passport -p movies ollama:llama3.1:8b -o passport.html"),
+        written="passport:page", words="trust calibration confidence reliability of a judge",
     ),
     Report(
         "trend", "Show each system's figures over time.", "trend:trend",

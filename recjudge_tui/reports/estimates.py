@@ -15,7 +15,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes, label_names
-from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, definition, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
 from recjudge_tui.shapes import Meeting, Met, Pairs
@@ -135,12 +135,9 @@ def estimate(project: Project, choose: Options) -> Table:
         {},
         _answer(rows, measure, choose),
     )
-    several = {name for name in ("label", "opponent", "aspect") if len({row[name] for row in rows}) > 1}
-    kept = tuple(
-        c for c in table.columns if c.name in _BRIEF and (c.name in several or c.name not in _DROPPED)
-    )
-    brief = tuple({c.name: row[c.name] for c in kept} for row in rows)
-    return replace(table, brief=Table(title, kept, brief))
+    several = {name for name in _DROPPED if len({row[name] for row in rows}) > 1}
+    names = [name for name in _BRIEF if name in several or name not in _DROPPED]
+    return replace(table, brief=with_columns([table], names)[0])
 
 
 # left out of what people read first where all rows have the same
@@ -328,7 +325,8 @@ def _answer(rows: Sequence[Row], measure: str, choose: Options) -> str:
     )
     what = {"win_rate": "win rate", "mean": "mean"}.get(measure, f"share of {found['label']}")
     against = f" against {found['opponent']}" if found["opponent"] else ""
-    said = f"By {choose.truth}, {found['system']}'s {what}{against} ({found['aspect']}) is {scale * value:.{decimals}f}{unit}{ends}"
+    figure = f"{scale * value:.{decimals}f}{unit}{ends}"
+    said = f"By {choose.truth}, {found['system']}'s {what}{against} ({found['aspect']}) is {figure}"
     labels = quantity(int(str(found["n_labelled"])), "label")
     if found["source"] == "people":
         return f"{said} from {labels} alone."

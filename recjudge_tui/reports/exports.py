@@ -1,5 +1,5 @@
-"""Writes the content of a project to files: verdicts, calls, flags, cases, labels, images, lists, qrels; lists and qrels also
-as the files of retrieval tools.
+"""Writes the content of a project to files: verdicts, calls, flags, cases, labels, images, lists, qrels; the last
+two also as files of retrieval tools.
 
 A TREC run has `query Q0 document rank score name`, qrels `query 0 document relevance`; trec_eval orders a run by score
 alone. ranx reads `{query: {document: score}}`.
@@ -157,7 +157,7 @@ def write_verdicts(
     *,
     ids: Sequence[int] | None = None,
 ) -> ExportCounts:
-    """Write the verdicts that match `filter_text`, by id, or those of `ids`; the notes say which raters are made from others.
+    """Write the verdicts that match `filter_text`, by id, or those of `ids`; notes say which raters are made from others.
 
     Raises what `project_filter` raises, and RecjudgeError when the file cannot be written.
     """

@@ -148,9 +148,9 @@ class Gate:
 def gate(project: Project, choose: Options) -> Table:
     """One row per check and question: `state` is met, not met, or unknown.
 
-    A bound is met by the figure, with `certain` by its whole interval; an undefined figure does not meet it. A change without
-    an interval is unknown. Raises UsageError for options that do not fit, NotFoundError for an unknown rater or run, or one
-    without such verdicts.
+    A bound is met by the figure, with `certain` by its whole interval; an undefined figure does not meet it. A change that
+    has no interval is unknown. Raises UsageError for options that do not fit, NotFoundError for an unknown rater or run, or
+    for one without such verdicts.
     """
     bounds = [_bound(text, least=True) for text in choose.at_least]
     bounds += [_bound(text, least=False) for text in choose.at_most]
@@ -364,7 +364,8 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
     sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
     later, earlier = (RatedCases(*side) for side in sides)
     found = agreement_change(later, earlier, seen.labels(labels), name, mirrored=seen.mirrored, level=level)
-    return replace(found, change=replace(found.change, note=join_notes(found.change.note, seen.words())))
+    change = replace(found.change, note=join_notes(found.change.note, seen.words()))
+    return Change(found.later, found.earlier, change)
 
 
 # ---- what is said beside ---------------------------------------------------------------------------------------------

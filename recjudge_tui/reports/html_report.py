@@ -131,7 +131,7 @@ def pictures(page: Page) -> Part:
     """Every figure for which the project has numbers; a leaderboard for each protocol."""
     if find_spec("matplotlib") is None:
         return Part((NO_PICTURES,))
-    from recjudge_tui.reports.figures.registry import FIGURES
+    from recjudge_tui.reports.figures.declared import FIGURES
 
     wanted = [(name, of) for name in FIGURES for of in (page.protocols if name == "leaderboard" else ("",))]
     drawn, left_out = [], []
@@ -145,14 +145,13 @@ def pictures(page: Page) -> Part:
 
 
 def _picture(page: Page, name: str, protocol: str, prefix: str) -> Picture:
-    from recjudge_tui.reports.figures.loading import figure_data
-    from recjudge_tui.reports.figures.options import FigureOptions
-    from recjudge_tui.reports.figures.paper.files import draw_picture
+    from recjudge_tui.reports.figures.declared import figure
+    from recjudge_tui.reports.figures.files import draw_picture
 
-    options = FigureOptions(protocol=protocol, systems=page.options.systems, raters=page.options.raters)
-    figure = figure_data(page.project.db, page.project.id, name, options)
-    svg = draw_picture(figure, "svg", 2, caption=False).content.decode("utf-8")
-    return Picture(figure.title, inline_svg(svg, prefix, figure.title), figure.caption)
+    about, systems, raters = {"protocol": protocol}, page.options.systems, page.options.raters
+    drawn = figure(page.project, name, about, systems=systems, raters=raters)
+    svg = draw_picture(drawn, "svg", 2, caption=False).content.decode("utf-8")
+    return Picture(drawn.title, inline_svg(svg, prefix, drawn.title), drawn.caption)
 
 
 def prompts(page: Page) -> Part:

@@ -1,4 +1,4 @@
-"""What a database holds, each kind of thing as one table: projects, imports, cases, raters, prompts, runs and their settings,
+"""What a database holds, a table for each kind of thing: projects, imports, cases, raters, prompts, runs and their settings,
 failures, batches, saved filters and the actions of readers.
 """
 
@@ -16,7 +16,7 @@ from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import rater_notes
-from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table
+from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import reused_words
@@ -58,10 +58,7 @@ def _listed(
 
 
 def _brief(table: Table, *names: str) -> Table:
-    """The table with these columns as what people read first."""
-    kept = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
-    rows = tuple({name: row[name] for name in names if name in row} for row in table.rows)
-    return replace(table, brief=Table(table.title, kept, rows))
+    return replace(table, brief=with_columns([table], names)[0])
 
 
 # ---- projects and their data -----------------------------------------------------------------------------------------
@@ -149,9 +146,8 @@ def cases(of: Project, choose: Options) -> Table:
     notes = [Note(f"{len(found):,} of {total:,} cases")] if len(found) < total else []
     if not total:
         notes.append(Note("no case yet: planning a run or importing labels makes them", step=Step("judge")))
-    answer = (
-        f"{quantity(total, 'case')}, {judged:,} of the {len(found):,} listed with verdicts." if total else ""
-    )
+    seen = "" if len(found) < total else f", {judged:,} with verdicts"
+    answer = f"{quantity(total, 'case')}{seen}." if total else ""
     table = _listed("Cases", _CASES, found, notes, answer)
     used = [
         name
@@ -234,8 +230,9 @@ def prompts(db: Database) -> Table:
 
 _RUNS = _columns(
     "id|Run", "name|(Name)", "project|Project", "rater|Rater", "protocol|Protocol", "judge|(Judge)", "prompt|Prompt",
-    "state|State", "calls|Calls|int", "done|Done|int", "failed|Failed|int", "cached|(Cached)|int", "tokens_in|(Tokens in)|int",
-    "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd", "unknown_usd|(Not known)|usd", "seconds|Time|seconds",
+    "state|State", "calls|Calls|int", "done|Done|int", "failed|Failed|int", "cached|(Cached)|int",
+    "tokens_in|(Tokens in)|int", "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd", "unknown_usd|(Not known)|usd",
+    "seconds|Time|seconds",
 )  # fmt: skip
 _SETTINGS = _columns(
     "id|Run", "rater|Rater", "protocol|Protocol", "judge|Judge", "model|Model", "digest|Digest", "prompt|Prompt",

@@ -13,7 +13,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, scores
@@ -95,7 +95,7 @@ _METHODS = (
     ),
     definition(
         f"z and p: two proportions, pooled, two-sided; with fewer than {FEWEST_EXPECTED} expected clicks or non-clicks, or"
-        f" {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; all assume independent impressions"
+        f" {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; impressions must be independent"
     ),
 )
 _PREDICTIONS = (
@@ -111,7 +111,7 @@ _EVEN = "even"
 
 @dataclass(frozen=True)
 class _Prediction:
-    """One rater's verdict on the two systems of an experiment. `p`: sign flips over users, None if no user prefers either."""
+    """One rater's verdict on two systems. `p`: sign flips over users, None if no user prefers either."""
 
     question: Question
     of_pairs: bool
@@ -165,12 +165,12 @@ def outcomes(project: Project, choose: Options) -> Table:
         "winner",
         "note",
     )
-    return _with_brief(table, names)
+    return replace(table, brief=with_columns([table], names)[0])
 
 
 def prediction_log(project: Project, choose: Options) -> Table:
-    """One row per experiment and rater that judged both systems, in the order in which the experiments were added, with the hit
-    rate so far. Hit rates have Clopper and Pearson's interval. Raises NotFoundError for an unknown experiment."""
+    """One row per experiment and rater that judged both systems, in the order in which the experiments were added, with the
+    hit rate so far. Hit rates have Clopper and Pearson's interval. Raises NotFoundError for an unknown experiment."""
     wanted = {outcome.name for outcome in _wanted(project, choose.name)}
     chosen = _base(project, choose.aspect)
     tallies: dict[tuple[str, str], list[bool]] = {}
@@ -191,15 +191,13 @@ def prediction_log(project: Project, choose: Options) -> Table:
         asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
         notes = [*about_base(asked), *rater_notes(asked), *_PREDICTIONS]
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=_hit_rates(rows))
-    return _with_brief(
-        table, ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note")
+    return replace(
+        table,
+        brief=with_columns(
+            [table],
+            ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note"),
+        )[0],
     )
-
-
-def _with_brief(table: Table, names: Sequence[str]) -> Table:
-    columns = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
-    rows = tuple({name: row[name] for name in names if name in row} for row in table.rows)
-    return replace(table, brief=Table(table.title, columns, rows))
 
 
 def _base(project: Project, aspect: str) -> Base | None:

@@ -1,7 +1,7 @@
 """How many cases an evaluation needs, from assumptions or from a project's verdicts so far, and what these could have shown.
 
-One formula for all (`stats.planning`): the normal one of the test that is used, of the mean of the users' means against 0, whose
-variance holds the design effect of users with several cases.
+One formula for all (`stats.planning`): the normal one of the test that is used, of the mean of the users' means against 0,
+whose variance holds the design effect of users with several cases.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
@@ -93,8 +93,8 @@ _HINDSIGHT = definition(
 
 @dataclass(frozen=True)
 class _Situation:
-    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users. At hand are `n` cases
-    of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
+    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users. At hand are `n`
+    cases of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
 
     of_pairs: bool
     ties: float = 0.0
@@ -134,7 +134,7 @@ def plan(project: Project | None, choose: Options) -> Table:
     """Cases needed, under assumptions alone or, in a project, for each rater and two systems as measured from its verdicts,
     with what the available cases could have shown; stated options replace measured values.
 
-    Raises UsageError for assumptions that contradict each other or the protocol, NotFoundError for an unknown rater or system.
+    Raises UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system.
     """
     choose = choose.but(differences=_check(choose))
     of_pairs = compares_lists(choose.protocol)
@@ -346,23 +346,15 @@ def _phi(a: FloatArray, b: FloatArray) -> float:
 # ---- what people read first ------------------------------------------------------------------------------------------
 
 
+_BRIEF = (
+    "rater", "system", "opponent", "difference", "needed", "users_needed", "n", "users", "detectable", "power_at_hand",
+    "note",
+)  # fmt: skip
+
+
 def _with_brief(table: Table) -> Table:
-    names = (
-        "rater",
-        "system",
-        "opponent",
-        "difference",
-        "needed",
-        "users_needed",
-        "n",
-        "users",
-        "detectable",
-        "power_at_hand",
-        "note",
-    )
-    kept = tuple(replace(column, minor=False) for column in table.columns if column.name in names)
-    rows = tuple({c.name: row[c.name] for c in kept if c.name in row} for row in table.rows)
-    return replace(table, brief=Table(table.title, kept, rows))
+    names = [column.name for column in table.columns]
+    return replace(table, brief=with_columns([table], [name for name in _BRIEF if name in names])[0])
 
 
 def _answer(rows: Sequence[Row], choose: Options) -> str:

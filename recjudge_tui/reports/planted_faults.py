@@ -15,17 +15,8 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.robustness import (
-    NOTE,
-    RATER,
-    briefly,
-    count_text,
-    first_few,
-    share_cells,
-    share_text,
-    verdicts_on_made,
-)
-from recjudge_tui.reports.words import rater_notes
+from recjudge_tui.reports.robustness import NOTE, RATER, verdicts_on_made
+from recjudge_tui.reports.words import briefly, count_text, first_few, rater_notes, share_cells, share_text
 from recjudge_tui.shapes import Base, Items
 from recjudge_tui.stats.arrays import BoolArray, IntArray
 from recjudge_tui.store.cases.made_lists import PlantedCase, judged_faults

@@ -24,7 +24,17 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
-from recjudge_tui.reports.words import interval_text, origin_notes, rater_notes
+from recjudge_tui.reports.words import (
+    briefly,
+    count_text,
+    first_few,
+    interval_text,
+    origin_notes,
+    rater_notes,
+    sanity_warnings,
+    share_cells,
+    share_text,
+)
 from recjudge_tui.shapes import (
     Answers,
     Base,
@@ -58,53 +68,11 @@ from recjudge_tui.store.verdicts.generations import (
 )
 from recjudge_tui.store.verdicts.ratings import Question, load_questions, load_ratings
 
-# raters named in an answer
-_NAMED = 3
 RATER, NOTE = Column("rater", "Rater"), Column("note", "Note")
-
-
-def first_few(said: Sequence[str]) -> str:
-    more = f"; and {len(said) - _NAMED} more raters" if len(said) > _NAMED else ""
-    return f"{'; '.join(said[:_NAMED])}{more}." if said else ""
-
-
-def share_text(row: Row, figure: str = "share") -> str:
-    """`75 %, 95 % CI 43 to 95`."""
-    value, ends = row[figure], interval_text(row, "share")
-    ends = "" if ends == "–" else f", 95 % CI {ends}"
-    return f"{100 * value:.0f} %{ends}" if isinstance(value, float) else "–"
-
-
-def count_text(row: Row) -> str:
-    return f"{row['count']:,} of {row['n']:,}"
 
 
 def _number(cell: object) -> float | None:
     return cell if isinstance(cell, float) else None
-
-
-def share_cells(hits: FloatArray, user: IntArray) -> Row:
-    """The cells of a share: of rows of 0 and 1, NaN where failed."""
-    share = share_estimate(hits, user)
-    cells = {"count": int((hits == 1).sum()), "share": share.value, **interval_cells(share), "n": share.n}
-    return cells | {"note": share.note}
-
-
-def _warnings(reasons: Mapping[tuple[str, str], str]) -> list[Note]:
-    """Why verdicts say nothing, by rater and aspect; one line where it is the same for several aspects."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for (rater, aspect), reason in reasons.items():
-        if reason:
-            alike.setdefault((rater, reason), []).append(aspect)
-    return [Note(f"{rater}, {', '.join(a)}: {reason}", "warning") for (rater, reason), a in alike.items()]
-
-
-def briefly(table: Table, columns: Sequence[Column], rows: Sequence[Row]) -> Table:
-    """The table with a brief form: these rows in these columns, and in those of their interval, that any row fills."""
-    shown = [row | {"interval": interval_text(row, "share")} for row in rows]
-    kept = [c for c in columns if any(row.get(c.name) not in (None, "", "–") for row in shown)]
-    brief = tuple({c.name: row.get(c.name) for c in kept} for row in shown)
-    return replace(table, brief=Table(table.title, tuple(kept), brief))
 
 
 # ---- the order of the lists ------------------------------------------------------------------------------------------
@@ -161,17 +129,13 @@ def position(project: Project, choose: Options) -> Table:
     raters = tuple(dict.fromkeys(part.question.rater for part in asked))
     chosen = base(project, Selection(choose.protocol, choose.aspect, raters))
     if not asked:
-        nothing = (
-            "no answers by order yet: no run has judged pairs, and no imported judgement tells its order"
+        nothing = Note(
+            "no run has judged pairs, and no imported judgement tells its order", "data", Step("position")
         )
-        return Table(
-            f"Position: {choose.protocol}", _POSITION, (), (Note(nothing, "data", Step("position")),)
-        )
+        return Table(f"Position: {choose.protocol}", _POSITION, (), (nothing,))
     table = _raw_counts(chosen, asked) if choose.counts else _by_order(chosen, asked, choose)
     earlier = [
-        Note(
-            f"{part.question.rater}, {part.question.aspect}: {part.earlier:,} calls about earlier lists left out"
-        )
+        Note(f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out")
         for part in asked
         if part.earlier
     ]
@@ -187,13 +151,8 @@ def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
         met = part.question in chosen.ratings.verdicts
         reasons[rater, aspect] = sanity(chosen, part.question, reasons=False).reason if met else ""
         apart = part.by_systems()
-        for system, opponent, alike in [("", "", part), *apart] if len(apart) > 1 else apart:
-            who: Row = {
-                "rater": rater,
-                "system": system or None,
-                "opponent": opponent or None,
-                "aspect": aspect,
-            }
+        for system, opponent, alike in [(None, None, part), *apart] if len(apart) > 1 else apart:
+            who: Row = {"rater": rater, "system": system, "opponent": opponent, "aspect": aspect}
             orders = alike.both_orders()
             rows.append(who | {"gap": None} | _order_row(orders, part.cases.user))
             if choose.gap and system:
@@ -208,18 +167,14 @@ def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
     for row, p in zip(rows, holm([_number(row["p"]) for row in rows]), strict=True):
         side = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2"
         row |= {"p_holm": p, "favoured": side if p is not None and p < ALPHA else ""}
-    notes = _warnings(reasons)
+    notes = sanity_warnings(reasons)
     if choose.gap and all(row["gap"] is None for row in rows):
         unrated = "no rows by gap: there are no pointwise ratings of both lists of a pair"
         notes.append(Note(unrated, "data", Step("judge")))
-    first = {
-        row["rater"]: row
-        for row in reversed(rows)
-        if row["gap"] is None and row["aspect"] == rows[0]["aspect"]
-    }
-    said = [
-        _order_said(row, reasons[str(row["rater"]), str(row["aspect"])]) for row in [*first.values()][::-1]
-    ]
+    of_first = [row for row in rows if row["gap"] is None and row["aspect"] == rows[0]["aspect"]]
+    # the first row of a rater is about all its pairs of systems
+    first = {str(row["rater"]): row for row in reversed(of_first)}
+    said = [_order_said(row, reasons[rater, str(row["aspect"])]) for rater, row in reversed(first.items())]
     several = len({row["aspect"] for row in rows}) > 1
     brief = [
         # agreement of a judge that says nothing is no merit
@@ -423,9 +378,11 @@ class _Pairs:
                 said[question.rater] = why
         return said
 
-    def rater_notes(self) -> list[Note]:
+    def notes(self) -> list[Note]:
+        """What is wrong with the raters' verdicts, and what the raters are."""
         asked = tuple(self.base.questions[at] for at in np.unique(self.of).tolist())
-        return rater_notes(replace(self.base, questions=asked))
+        wrong = [Note(f"{rater}: {why}", "warning") for rater, why in self.reasons().items()]
+        return [*wrong, *rater_notes(replace(self.base, questions=asked))]
 
 
 def verdicts_on_made(project: Project, protocol: str) -> Base:
@@ -495,15 +452,12 @@ def adversarial(project: Project, choose: Options) -> Table:
                 told = f"prefers the user's own list in {count_text(correct)} pairs ({share_text(correct)})"
                 said[rater] = f"{rater}: {reasons[rater]}" if rater in reasons else f"{rater} {told}"
     said = {name: said[name] for name in sorted(said, key=lambda name: name != choose.rater)}
-    notes = [
-        *_warnings({(name, "overall"): why for name, why in reasons.items()}),
-        *_gives_itself_away(pairs),
-    ]
+    notes = [*pairs.notes(), *_gives_itself_away(pairs)]
     if len({part.row.tobytes() for variant, _, part in parts if variant == "published"}) > 1:
         notes.append(Note("the raters saw different pairs", "data", Step("choose", {"option": "rater"})))
     if len({*names.values()}) == 1:
         notes.append(Note("all lists are from one system, because there was no second one for half of them"))
-    notes += [*left_out, *pairs.rater_notes(), *map(definition, _ABOUT_PAIRS)]
+    notes += [*left_out, *map(definition, _ABOUT_PAIRS)]
     table = Table(title, _ADVERSARIAL, tuple(rows), tuple(notes), answer=first_few([*said.values()]))
     return briefly(table, _ADVERSARIAL_BRIEF, brief)
 
@@ -572,9 +526,8 @@ def ablation(project: Project, choose: Options) -> Table:
         raise UsageError("a comparison needs two raters or more", "Each prompt needs its own rater.")
     ids = {name: int(rater_row(project.db, project.id, name)["id"]) for name in names}
     every = _pairs(project)
-    every = every.among(
-        np.isin(every.of, [at for at, q in enumerate(every.base.questions) if q.rater in ids])
-    )
+    asked = np.array([question.rater in ids for question in every.base.questions], dtype=np.bool_)
+    every = every.among(asked[every.of])
     pairs, left_out = every.current()
     spent = {part.question.rater: part for part in answers(project, ADVERSARIAL, newest=False)}
     rows: list[Row] = []
@@ -582,7 +535,7 @@ def ablation(project: Project, choose: Options) -> Table:
         own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}
         for name in (name for name in names if name in own):
             runs = [run for run in rater_runs(project.db, ids[name]) if run.protocol == ADVERSARIAL]
-            row = {
+            row: Row = {
                 "rater": name,
                 "lists": variant,
                 "against": None,
@@ -604,11 +557,7 @@ def ablation(project: Project, choose: Options) -> Table:
     if not rows:
         return Table(title, _ABLATION, (), (_NO_PAIRS,))
     reasons = pairs.reasons()
-    notes = [
-        *_warnings({(name, "overall"): why for name, why in reasons.items()}),
-        *left_out,
-        *pairs.rater_notes(),
-    ]
+    notes = [*pairs.notes(), *left_out]
     judged = {rater for _, rater, _ in pairs.parts()}
     if any(every.base.ratings.raters[name].kind == "rules" for name in judged):
         notes.append(Note("rules reads the lists, not the prompt: its answers are the same for every prompt"))
@@ -651,10 +600,8 @@ def _compared(a: _Pairs, b: _Pairs) -> Row:
     counts, difference = paired_counts(first, second), share_difference(first, second, user)
     known = ~np.isnan(first - second)
     p = sign_flip_test(user_means((first - second)[known], user[known]))
-    why = (
-        "they are right as often for every user" if counts.only_first else "they are right on the same pairs"
-    )
-    untested = f"{why}, so there is nothing to test" if p is None and counts.n else ""
+    same = "as often for every user" if counts.only_first else "on the same pairs"
+    untested = f"they are right {same}, so there is nothing to test" if p is None and counts.n else ""
     return {
         "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": counts.only_first,
         "only_second": counts.only_second, "p": p, "note": join_notes(difference.note, untested),
@@ -677,10 +624,7 @@ def _best_prompt(own: Sequence[Row], reasons: Mapping[str, str]) -> str:
     able = sorted((row for row in able if row["n"]), key=lambda row: -(_number(row["share"]) or 0))
     if able:
         shares = ", ".join(f"{row['rater']} in {row['correct']:,} of {row['n']:,} pairs" for row in able)
-        best = (
-            f"{able[0]['rater']} beats {able[0]['better']}"
-            if able[0]["better"]
-            else "none is told from the others"
-        )
+        beaten = able[0]["better"]
+        best = f"{able[0]['rater']} beats {beaten}" if beaten else "none is told from the others"
         said.insert(0, f"the user's own list is preferred by {shares}{f': {best}' if len(able) > 1 else ''}")
     return first_few(said)

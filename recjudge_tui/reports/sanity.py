@@ -24,8 +24,8 @@ _RUN = ("judge", "rules")
 
 
 class Sanity(NamedTuple):
-    """`reason`: why the verdicts say nothing, empty if they do; `lines`: what to warn of; `kind_words`: what the rater is, for
-    built-in ones."""
+    """`reason`: why the verdicts say nothing, empty if they do; `lines`: what to warn of; `kind_words`: what the rater is,
+    for built-in ones."""
 
     reason: str = ""
     lines: tuple[str, ...] = ()

@@ -17,8 +17,8 @@ _LONGEST = 60
 
 
 def model_changed(new: Runs, old: Runs) -> bool | None:
-    """Whether another model (its name, digest or name in replies, else the judge) gave the replies; None where one side has no
-    replies, or it is unknown."""
+    """Whether another model (its name, digest or name in replies, else the judge) gave the replies; None where one side has
+    no replies, or it is unknown."""
     sides = [[run for run in runs if run.replies] for runs in (new, old)]
     if not all(sides):
         return None
@@ -60,7 +60,7 @@ def model_text(run: RunIdentity | ServedModel) -> str:
 def served_notes(
     db: Database, later: tuple[str, list[ServedModel]], earlier: tuple[str, list[ServedModel]]
 ) -> Iterator[Note]:
-    """Of the named runs of both sides: what changed, which models answered, whether both got the same texts and new calls."""
+    """Of the runs of both sides: what changed, which models answered, and whether both got the same texts and new calls."""
     new, old = later[1], earlier[1]
     if words := change_words(new, old)[0]:
         yield Note(words, "warning")

@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
@@ -60,10 +60,7 @@ def verdicts(project: Project, choose: Options) -> Table:
     )
     settings = {"filter": chosen.text(), "verdicts": len(ids)}
     table = Table("Verdicts", _COLUMNS, rows, tuple(notes), settings, {}, _answer(listing, chosen, rows))
-    kept = tuple(column for column in _COLUMNS if column.name in _BRIEF)
-    return replace(
-        table, brief=Table("Verdicts", kept, tuple({c.name: row[c.name] for c in kept} for row in rows))
-    )
+    return replace(table, brief=with_columns([table], _BRIEF)[0])
 
 
 _BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")

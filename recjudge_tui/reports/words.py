@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from recjudge_tui.domain.protocols import question_of
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
+from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
-from recjudge_tui.reports.common.table import Note, Row, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.shapes import FEWEST_CASES, Base, LeftOut, Meeting, Orientation, Pairs, generation_notes
-from recjudge_tui.stats.arrays import IntArray
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.occasions import untimed_note
 from recjudge_tui.store.verdicts.ratings import EarlierLists, Question, Ratings
 
@@ -190,3 +193,47 @@ def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
             who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
         notes.append(Note(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}"))
     return notes
+
+
+# ---- what judges are tested for: answers and brief forms -------------------------------------------------------------
+
+# raters named in an answer
+_RATERS_SAID = 3
+def first_few(said: Sequence[str]) -> str:
+    more = f"; and {len(said) - _RATERS_SAID} more raters" if len(said) > _RATERS_SAID else ""
+    return f"{'; '.join(said[:_RATERS_SAID])}{more}." if said else ""
+
+
+def share_text(row: Row, figure: str = "share") -> str:
+    """`75 %, 95 % CI 43 to 95`."""
+    value, ends = row[figure], interval_text(row, "share")
+    ends = "" if ends == "–" else f", 95 % CI {ends}"
+    return f"{100 * value:.0f} %{ends}" if isinstance(value, float) else "–"
+
+
+def count_text(row: Row) -> str:
+    return f"{row['count']:,} of {row['n']:,}"
+
+
+def share_cells(hits: FloatArray, user: IntArray) -> Row:
+    """The cells of a share: of rows of 0 and 1, NaN where failed."""
+    share = share_estimate(hits, user)
+    cells = {"count": int((hits == 1).sum()), "share": share.value, **interval_cells(share), "n": share.n}
+    return cells | {"note": share.note}
+
+
+def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[Note]:
+    """Why verdicts say nothing, by rater and aspect; one line where it is the same for several aspects."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for (rater, aspect), reason in reasons.items():
+        if reason:
+            alike.setdefault((rater, reason), []).append(aspect)
+    return [Note(f"{rater}, {', '.join(a)}: {reason}", "warning") for (rater, reason), a in alike.items()]
+
+
+def briefly(table: Table, columns: Sequence[Column], rows: Sequence[Row]) -> Table:
+    """The table with a brief form: these rows in these columns, and in those of their interval, that any row fills."""
+    shown = [row | {"interval": interval_text(row, "share")} for row in rows]
+    kept = [c for c in columns if any(row.get(c.name) not in (None, "", "–") for row in shown)]
+    brief = tuple({c.name: row.get(c.name) for c in kept} for row in shown)
+    return replace(table, brief=Table(table.title, tuple(kept), brief))

@@ -56,6 +56,7 @@ TOO_FEW = "fewer than two items rated by both"
 FEWEST_VARIED, FEWEST_DISAGREEING = 10, 4
 FEW_VARIED = f"no interval: fewer than {FEWEST_VARIED} users have a value other than the most common one"
 FEW_DISAGREEING = f"no interval: fewer than {FEWEST_DISAGREEING} users show a disagreement"
+FEW_PER_LABEL = f"no interval: fewer than {FEWEST_VARIED} users have a label that one of the raters gave"
 NO_ITEM = "no item rated by two raters"
 _MEANS = ("percent", "bias", "concurrence")
 # above this many cells Kendall's tau is computed by sorting, up to so many rows for an interval
@@ -896,6 +897,9 @@ def _average(per_user: FloatArray, n: int, stat: str, average: str, level: float
     empty = below(given, true) == 0
     left_out = empty & (true > 0) if average == "weighted" else empty
     note = f"over {empty.size - int(left_out.sum())} of {empty.size} labels" if left_out.any() else ""
+    users = (below(*np.split(per_user, 3, axis=1)[1:]) > 0).sum(axis=0)
+    if average == "macro" and (users[given + true > 0] < FEWEST_VARIED).any():
+        return Estimate(value, None, None, n, note=join_notes(FEW_PER_LABEL, note))
     ends = share_interval(value, mean(whole - per_user), n, level)
     return Estimate(value, ends.low, ends.high, n, note=join_notes(ends.note, note))
 

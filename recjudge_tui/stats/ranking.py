@@ -30,6 +30,7 @@ SCALE = 400 / math.log(10)
 MEAN = 1000.0
 # with fewer users the sandwich variance is too small: neighbours are then tested by their direct battles
 FEWEST_USERS = 10
+_MOST_CELLS = 4_000_000
 NEVER_LOST = "never lost or tied: Q is not finite"
 NO_CASES = "no cases"
 ALL_TIES = "only ties, which are not counted"
@@ -278,7 +279,7 @@ def _q_interval(share: Estimate) -> Interval:
     """The interval of Q = s / (1 - s) from that of s."""
     if share.ci_low is None or share.ci_high is None:
         return Interval(None, None, share.note)
-    if share.ci_high >= 1:
+    if share.ci_high > 1 - 1e-9:
         return Interval(None, None, "no interval: never lost or tied")
     return Interval(share.ci_low / (1 - share.ci_low), share.ci_high / (1 - share.ci_high))
 
@@ -512,18 +513,27 @@ class _Model:
     def derivatives(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient (systems + 1,) and the information (systems + 1, systems + 1); the tie comes last."""
         win, draw = self.chances(at)
-        n, design, size = self.n, self.design, self.pairs.systems
-        mean = win + draw / 2
-        gradient = np.append(
-            (self.lead - n * (mean - 0.5)) @ design, (self.drawn - n * draw).sum() if self.tied else 0.0
-        )
-        information = np.zeros((size + 1, size + 1))
-        of_strength = (design.T * (n * (win + draw / 4 - mean * mean))) @ design
-        # only differences matter: the mean is fixed at 0
-        information[:size, :size] = of_strength + np.trace(of_strength) / size**2
-        information[size, :size] = information[:size, size] = (n * draw * (0.5 - mean)) @ design
-        information[size, size] = (n * draw * (1 - draw)).sum() if self.tied else 1.0
+        lead = (self.lead - self.n * (win + draw / 2 - 0.5)) @ self.design
+        gradient = np.append(lead, (self.drawn - self.n * draw).sum() if self.tied else 0.0)
+        information = self.information(at, self.n[None])[0]
+        if not self.tied:
+            information[-1, -1] = 1.0
         return gradient, information
+
+    def information(self, at: FloatArray, n: FloatArray) -> FloatArray:
+        """The information (m, systems + 1, systems + 1) of so many battles of each pair (m, pairs)."""
+        win, draw = self.chances(at)
+        design, size, mean = self.design, self.pairs.systems, win + draw / 2
+        out = np.zeros((len(n), size + 1, size + 1))
+        weight, first, second = n * (win + draw / 4 - mean * mean), self.pairs.first, self.pairs.second
+        out[:, first, second] = out[:, second, first] = -weight
+        own = np.arange(size)
+        out[:, own, own] = weight @ np.abs(design)
+        # only differences matter: the mean is fixed at 0
+        out[:, :size, :size] += (np.trace(out, axis1=1, axis2=2) / size**2)[:, None, None]
+        out[:, size, :size] = out[:, :size, size] = (n * draw * (0.5 - mean)) @ design
+        out[:, size, size] = (n * draw * (1 - draw)).sum(axis=1) if self.tied else 0.0
+        return out
 
     def outcome_gradients(self, at: FloatArray) -> FloatArray:
         """What one win, tie and loss of each pair add to the gradient: (pairs * 3, systems + 1)."""
@@ -539,19 +549,29 @@ def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArr
     """The covariance (rated, rated) of the ratings of the rated systems, and the numbers of users (rated,) behind each.
 
     The sandwich over users (Huber 1967; White 1980; Liang and Zeger 1986): a user's influence on the ratings is the inverse
-    of the information matrix times the user's term of the gradient; the sum of their squares, times G / (G - 1) for G users.
+    of the information times the user's term of the gradient; the sum of their squares, times G / (G - 1) for G users. Where
+    users times systems² are no more than _MOST_CELLS, the information is that of the other users (Bell and McCaffrey's 2002
+    CR3, the one-step jackknife), since few users of unequal size make the plain sandwich too small.
     """
     rated = fitted.connectivity.rated
     inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
     model = _Model(users.total.among(rated), fitted.ties)
     at = np.append((fitted.ratings[rated] - MEAN) / SCALE, math.log(fitted.tie) if fitted.tie else 0.0)
-    influence = np.linalg.solve(model.derivatives(at)[1], model.outcome_gradients(at).T)[: rated.size]
-    influence = SCALE * (influence - influence.mean(axis=0))
-    moved = users.rows[:, (inside[:, None] * 3 + np.arange(3)).reshape(-1)]
-    moved = moved[np.diff(moved.indptr) > 0]
-    each = moved @ influence.T
-    count = each.shape[0]
-    return each.T @ each * (count / max(count - 1, 1)), np.full(rated.size, count)
+    rows = users.rows[:, (inside[:, None] * 3 + np.arange(3)).reshape(-1)]
+    rows = rows[np.diff(rows.indptr) > 0]
+    count = rows.shape[0]
+    information, gradients = model.derivatives(at)[1], rows @ model.outcome_gradients(at)
+    if count * at.size**2 <= _MOST_CELLS:
+        met = rows.toarray().reshape(count, -1, 3).sum(axis=2)
+        left = information - model.information(at, met) + 1e-9 * np.eye(at.size)
+        each = np.linalg.solve(left, gradients[:, :, None])[:, :-1, 0]
+        weight = (count - 1) / count
+    else:
+        each = np.linalg.solve(information, gradients.T).T[:, :-1]
+        weight = count / max(count - 1, 1)
+    each = SCALE * (each - each.mean(axis=1, keepdims=True))
+    each -= each.mean(axis=0)
+    return weight * each.T @ each, np.full(rated.size, count)
 
 
 def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEVEL) -> list[Interval]:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from recjudge_tui.reports.figures.registry import FIGURES
+from recjudge_tui.reports.figures.declared import FIGURES
 from tests.support.app.poisoned import poisoned
 from tests.support.commands import commands, formats_of, ran
 from tests.support.hostile import NAMED
@@ -51,6 +51,8 @@ TABLES: dict[str, tuple[str, ...]] = {
     "run": ("saer", *HERE, "--judge", "rules", "--name", "r", "--dry-run"),
     "runs list": (),
     "runs show": ("1",),
+    "runs settings": HERE,
+    "runs failures": HERE,
     "batch status": ("1",),
     "rater list": HERE,
     "annotate status": ("-p", "films" + TEXT),

@@ -6,24 +6,23 @@ import random
 from pathlib import Path
 
 import pytest
+from recjudge_tui.reports.agreement.ensembles import ensembles_table
+from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
+from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
+from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
+from recjudge_tui.reports.reliability.gate import gate_table
+from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
+from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.scales import Scale, worded
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.agreement.ensembles import ensembles_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
-from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
-from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
-from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.figures.loading import figure_data
-from recjudge_tui.reports.figures.options import FigureOptions
-from recjudge_tui.reports.reliability.gate import gate_table
-from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.calibration import error_table, stated_confidences, strictness_table
-from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.verdicts.scales import add_scale
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
@@ -119,9 +118,9 @@ def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
     ]
     assert [row["figure"] for row in rows] == [f"share of {tone}" for tone in TONES]
     assert sum(float(str(row["value"])) for row in rows) == pytest.approx(1)
-    figure = figure_data(tones.db, tones.id, "trend", FigureOptions(rater="ann"))
-    assert {row["figure"] for row in figure.rows} == {"share of warm"}
-    assert "The other categories are in the table" in figure.caption
+    drawn = figure(Opened(tones.db, tones.id, "films"), "trend", {"rater": "ann"})
+    assert {row["figure"] for row in drawn.rows} == {"share of warm"}
+    assert "The other categories are in the table" in drawn.caption
 
 
 def test_calibration_works(tones: Project) -> None:
@@ -169,9 +168,9 @@ def test_estimates_are_shares(tones: Project) -> None:
 
 
 def test_means_of_raters_are_refused(tones: Project) -> None:
-    table = ensembles_table(tones.db, tones.id, AgreementOptions(truth="ann", raters=("one", "two")))
-    assert not table.rows
-    assert NO_ORDER in _said(table)
+    made = table(tones, "agreement", truth="ann", raters=("one", "two"), ensembles=True)
+    assert not made.rows
+    assert NO_ORDER in _said(made)
 
 
 def test_the_app_begins_with_kappa(tones: Project) -> None:

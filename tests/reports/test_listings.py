@@ -176,7 +176,7 @@ def test_a_judged_case_shows_verdicts_reasoning_and_flags(project: Project, fill
     assert [(row["rater"], row["label"], row["flips"]) for row in tables["Verdicts"]] == [
         ("llm", "Tie", "yes"), ("anna", "A", ""),
     ]  # fmt: skip
-    assert {row["flags"] for row in tables["Lists"]} == {"", "already owned, llm: seen in May"}
+    assert {row["flags"] for row in tables["Lists"]} == {"already owned, llm: seen in May"}
 
 
 def test_hostile_texts_on_the_page_and_in_listings(project: Project) -> None:

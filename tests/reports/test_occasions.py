@@ -21,8 +21,8 @@ from recjudge_tui.reports.exports import export
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts.listing import exported_rows, filtered_ids
 from tests.support.figures import figures
 from tests.support.runs import RULES, load, planned

@@ -8,19 +8,19 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from scipy.stats import binomtest
-
-from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.tables import summary_table
-from recjudge_tui.reports.documents.passport import passport_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
-from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.reliability.position import position_table
+from scipy.stats import binomtest
+
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.passport import passport_table
 from recjudge_tui.store.projects.experiments import Outcome, add_outcome
 from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case
 

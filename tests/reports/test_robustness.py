@@ -1,4 +1,4 @@
-"""The order of two lists, another user's list, prompts on the same pairs, and planted faults, for judges one can count by hand."""
+"""The order of two lists, another user's list, prompts on the same pairs, planted faults: judges one can count by hand."""
 
 from __future__ import annotations
 

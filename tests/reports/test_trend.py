@@ -11,9 +11,9 @@ import pytest
 from recjudge_tui.domain.occasions import Over, period_range
 from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.figures.loading import figure_data, figure_marks
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.figures.marks import Lines
-from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports.imports import begin_import
 from recjudge_tui.store.imports.loading import Target, add_events, add_slate
@@ -249,9 +249,10 @@ def test_the_period_of_another_model_has_a_note_a_setting_and_a_mark(nights: Pro
         "change": CHANGE, "now": "judge-2@abcdef",
     }  # fmt: skip
     assert CHANGE not in dict(rows_of(nights, "period", "note", over="month"))["2026-02"]
-    data = figure_data(nights.db, nights.id, "trend", FigureOptions("pointwise", rater="judge", over="day"))
+    asked = {"protocol": "pointwise", "rater": "judge", "over": "day"}
+    data = figure(Opened.numbered(nights.db, nights.id), "trend", asked)
     assert f"{DAYS[2]}: {CHANGE}" in data.caption
-    marks = figure_marks(data)
+    marks = data.marks
     assert isinstance(marks, Lines)
     assert marks.changes == {2.0: "judge-2@abcdef"}
     shares = [rows_of(nights, "value", contexts=(name,)) for name in ("home", "search")]

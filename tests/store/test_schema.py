@@ -99,7 +99,9 @@ def test_a_changed_schema_is_refused_by_name_and_the_file_stays(judged: Path, sq
 
 
 @pytest.mark.parametrize("words", [("runs", "list"), ("project", "delete", "films", "--yes"), ("doctor",)])
-def test_the_command_line_reports_it_once_and_leaves_the_file_alone(judged: Path, words: tuple[str, ...]) -> None:
+def test_the_command_line_reports_it_once_and_leaves_the_file_alone(
+    judged: Path, words: tuple[str, ...]
+) -> None:
     before = change(judged, f"CREATE TRIGGER gone AFTER INSERT ON verdicts {DELETES_VERDICTS}")
     code, out, err = ran(*words, "--db", judged)
     assert (code, judged.read_bytes(), (out + err).count("“gone”")) == (1, before, 1), err
@@ -109,10 +111,14 @@ def test_what_people_add_stays_and_works(judged: Path) -> None:
     with closing(sqlite3.connect(judged)) as connection:
         tables = sqlite_utils.Database(connection)
         notes = tables["my_notes"]
-        notes.insert({"id": 1, "run_id": 1, "text": "the café run"}, pk="id", foreign_keys=[("run_id", "runs", "id")])
+        notes.insert(
+            {"id": 1, "run_id": 1, "text": "the café run"}, pk="id", foreign_keys=[("run_id", "runs", "id")]
+        )
         notes.create_index(["text"])
         notes.enable_fts(["text"], create_triggers=True)
-        tables.create_view("v_mine", "SELECT n.text, v.label FROM my_notes n JOIN v_verdicts v USING (run_id)")
+        tables.create_view(
+            "v_mine", "SELECT n.text, v.label FROM my_notes n JOIN v_verdicts v USING (run_id)"
+        )
         connection.execute("ANALYZE")
         connection.commit()
     with connect(judged) as db:
@@ -196,7 +202,9 @@ def test_inspecting_a_file_changes_nothing_and_finds_damage(project_db: Path) ->
     assert inspect_file(project_db) is None
     assert not project_db.exists()
     with connect(project_db) as db:
-        db.execute_many("INSERT INTO projects (name, created_at) VALUES (?, '')", [(f"{n:0200}",) for n in range(500)])
+        db.execute_many(
+            "INSERT INTO projects (name, created_at) VALUES (?, '')", [(f"{n:0200}",) for n in range(500)]
+        )
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         page = db.value("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_projects_1'")
         size = db.value("PRAGMA page_size")
@@ -227,13 +235,19 @@ def documented(text: str) -> dict[str, list[str]]:
     return found
 
 
-def test_every_view_is_documented_with_its_columns_and_every_table_is_named_and_strict(project_db: Path) -> None:
+def test_every_view_is_documented_with_its_columns_and_every_table_is_named_and_strict(
+    project_db: Path,
+) -> None:
     text = (ROOT / "docs" / "schema.md").read_text(encoding="utf-8")
     with connect(project_db) as db:
         views = [row[0] for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'view'")]
-        assert documented(text) == {v: [row["name"] for row in db.rows(f"PRAGMA table_info({v})")] for v in views}
+        assert documented(text) == {
+            v: [row["name"] for row in db.rows(f"PRAGMA table_info({v})")] for v in views
+        }
         tables = db.rows(
             "SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
         )
     assert len(tables) >= 20
-    assert [row["name"] for row in tables if not row["strict"] or not re.search(rf"\b{row['name']}\b", text)] == []
+    assert [
+        row["name"] for row in tables if not row["strict"] or not re.search(rf"\b{row['name']}\b", text)
+    ] == []

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recjudge_tui.cli.declared import report_command, setting_options
-from recjudge_tui.cli.judging.judge_choice import chosen_judge
 from recjudge_tui.cli.judging.start import (
     exit_if_interrupted,
     exit_if_nothing_judged,
@@ -79,6 +78,7 @@ def _judged_first(
     test: str, database: Database, project_id: int, given: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Run the judge, if one is named; the options of the report, about that judge."""
+    from recjudge_tui.cli.judging.judge_choice import chosen_judge
     from recjudge_tui.domain.judge import JudgeSpec
     from recjudge_tui.runs.plan.ablation import arms_of
 

@@ -136,8 +136,8 @@ def run(
 
 # the 15 options that most runs need are left
 with_help_all(
-    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "db", "fmt", "out", "columns", "plain", "notes",
-    "explain", "all",
+    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "db", "fmt", "out", "columns",
+    "plain", "notes", "explain", "all",
 )  # fmt: skip
 
 

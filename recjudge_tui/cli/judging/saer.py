@@ -59,8 +59,8 @@ def run_saer(database: Database, project_id: int, request: SaerRequest, rater: s
 
 def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path | None) -> None:
     """Work through the outstanding stages of a SAER run and print its page. Exit 130 if one was stopped."""
-    from recjudge_tui.reports.papers.saer import saer_page
-    from recjudge_tui.reports.papers.saer_conclusion import Stages
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.papers.saer import Stages, saer_page
     from recjudge_tui.runs.saer.work import next_stage, result_of
 
     while (stage := next_stage(database, group_id)) is not None:
@@ -74,7 +74,7 @@ def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path 
         exit_if_nothing_judged(result)
     saer = result_of(database, group_id)
     stages = Stages(saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none)
-    put_page(saer_page(database, saer.project_id, stages), fmt, out)
+    put_page(saer_page(Project.numbered(database, saer.project_id), stages), fmt, out)
 
 
 def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:

@@ -102,13 +102,19 @@ class Table:
                     raise ValueError(f"{name} is {value}: an undefined figure is None")
 
 
-def readable(table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some") -> tuple[Table, bool]:
+def readable(
+    table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some"
+) -> tuple[Table, bool]:
     """The table as people read it, and whether something was left out.
 
     Its brief form and the first MOST_ROWS rows unless `whole`; definitions only with `explain`; `notes`: all, some (the
     warnings, and MOST_NOTES in all) or none.
     """
-    seen = table if whole or table.brief is None else replace(table.brief, answer=table.answer, notes=table.notes)
+    seen = (
+        table
+        if whole or table.brief is None
+        else replace(table.brief, answer=table.answer, notes=table.notes)
+    )
     by_kind: dict[NoteKind, list[str]] = {"warning": [], "data": [], "definition": []}
     for note in table.notes:
         by_kind[note_kind(note)].append(note)
@@ -120,6 +126,12 @@ def readable(table: Table, *, whole: bool = False, explain: bool = False, notes:
         kept.append(f"{len(rows)} of {len(seen.rows):,} rows")
     left_out = seen is not table or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
     return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
+
+
+def titled(table: Table, title: str) -> Table:
+    """The table under another title, in its brief form too."""
+    brief = None if table.brief is None else replace(table.brief, title=title)
+    return replace(table, title=title, brief=brief)
 
 
 def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, ...]:

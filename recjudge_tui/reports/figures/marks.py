@@ -1,16 +1,63 @@
-"""The marks of a figure with their values and names, independent of paper and terminal.
+"""The marks of a figure with their values and names, independent of paper and terminal, and the words that figures share.
 
-Each figure describes itself by one of the types of `Marks`, and both renderers draw from that description. A mark
-keeps its row of the report, from which the figure finds the sentence about the mark and the cases behind it.
+A figure is drawn as one kind of `Marks`, and every renderer draws from that description. A mark keeps its row of the report,
+from which come the sentence about it and the cases behind it. Loads no report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median_low
 from typing import NamedTuple
 
-from recjudge_tui.reports.common.table import Row
+from recjudge_tui.domain.filters import Term, parse_filter, whole_term
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.topics import Topic, topic_filter
+from recjudge_tui.stats.defaults import LEVEL
+
+LEVEL_NAMES = {"dataset": "all cases", "user": "mean over users", "pair": "mean over user-item pairs"}
+METHOD_NAMES = {
+    "q": "Q",
+    "winrate": "Win rate",
+    "bt": "Bradley–Terry",
+    "mean": "mean score",
+    "share": "Shares of labels",
+}
+# the value of a system that is as good as the others
+EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0}
+# how captions and titles of figures name an interval
+INTERVAL, CI = f"{LEVEL:.0%} interval", f"{LEVEL:.0%} CI"
+# the text for an undefined value
+UNDEFINED = "–"
+
+
+# ---- marks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value with its interval or range; None: undefined, and `note` says why.
+
+    name: its line, its bar, its tick, or what stands beside it. group: its colour and marker, or the part of its bar.
+    x: its place across. details: lines below its tick if there is room. n: the verdicts behind it, for a bin between the
+    two bounds of `bin`.
+    """
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    group: str = ""
+    x: float = 0.0
+    n: int = 0
+    note: str = ""
+    row: Row | None = None
+    details: tuple[str, ...] = ()
+    bin: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -23,99 +70,71 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Point:
-    """`y` None: undefined. `low` and `high`: its interval or range, None without one. `group` sets colour and marker.
+class Forest:
+    """Values with their intervals, one below the other, by name and then by group.
 
-    `details` are lines to print with the name if there is room. `count` is the number of verdicts in `bin`, given by
-    its lower and upper bound.
+    `even` is the value of a system that is as good as the others. `doublings`: a logarithmic scale, on which twice and
+    half as good are equally far from `even`.
     """
 
-    name: str
-    x: float
-    y: float | None
-    low: float | None = None
-    high: float | None = None
-    row: Row | None = None
-    group: str = ""
-    details: tuple[str, ...] = ()
-    count: int = 0
-    bin: tuple[float, float] | None = None
+    marks: tuple[Mark, ...]
+    x: str
+    even: float | None = None
+    doublings: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars from top to bottom, one for each name, made of one part for each group."""
+
+    marks: tuple[Mark, ...]
+    x: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(mark.group for mark in self.marks))
+
+    @property
+    def bars(self) -> dict[str, dict[str, Mark]]:
+        """The parts of each bar."""
+        found: dict[str, dict[str, Mark]] = {}
+        for mark in self.marks:
+            found.setdefault(mark.name, {})[mark.group] = mark
+        return found
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """Points with their names beside them. `interval` says what the intervals of y are."""
+    """Points with their names beside them. `interval` says what the intervals of the values are."""
 
-    points: tuple[Point, ...]
+    marks: tuple[Mark, ...]
     x: str
     y: str
     interval: str = ""
-    even: Reference | None = None
-
-
-@dataclass(frozen=True)
-class Trend:
-    """Points in order, joined by a line; each point's name is its tick. `notes` name the undefined ones."""
-
-    points: tuple[Point, ...]
-    x: str
-    y: str
-    interval: str = ""
-    ceiling: Reference | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Band:
-    """A curve, called `line`, within its range, called `band`."""
-
-    points: tuple[Point, ...]
-    x: str
-    y: str
-    line: str
-    band: str
-
-
-@dataclass(frozen=True)
-class Series:
-    """One of several curves. `x` is the title of the axis if the series is drawn alone."""
-
-    name: str
-    points: tuple[Point, ...]
-    x: str
+    level: Reference | None = None
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Series over the same periods; the `x` of a point is the place of its period.
+    """A line for each group of marks, or with `joined` one through all of them, with `ticks` at 0, 1, 2, ...
 
-    `even` is a horizontal line. Each of the `changes` is a vertical line with the name of the model or prompt that
-    judges from there on.
+    `band`: the intervals are one band with this name, else each mark has its own. `level` is a horizontal line. Each of the
+    `changes` is a vertical line with a name. `diagonal`: both axes run from 0 to 1, with a line of this name from corner to
+    corner and the counts of the bins, called `counts`, below. `front`: the group to draw where there is room for only one.
     """
 
-    series: tuple[Series, ...]
-    periods: tuple[str, ...]
+    marks: tuple[Mark, ...]
     x: str
     y: str
-    interval: str
-    even: Reference | None = None
+    interval: str = ""
+    ticks: tuple[str, ...] = ()
+    joined: bool = False
+    band: str = ""
+    level: Reference | None = None
     changes: Mapping[float, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Curves from 0 to 1 in both directions, against the diagonal, with the counts of their bins.
-
-    `front` names the series to draw if there is room for only one.
-    """
-
-    series: tuple[Series, ...]
-    front: str
-    x: str
-    y: str
-    interval: str
-    diagonal: str
-    counts: str
+    diagonal: str = ""
+    counts: str = ""
+    front: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,61 +166,116 @@ class Grid:
     below_title: str = ""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A share of a bar with its interval."""
-
-    share: float | None
-    low: float | None = None
-    high: float | None = None
+Marks = Forest | Bars | Scatter | Lines | Grid
 
 
-@dataclass(frozen=True)
-class Bar:
-    name: str
-    n: int
-    parts: tuple[Part, ...]
-    row: Row | None = None
+def groups_of(marks: Iterable[Mark]) -> dict[str, list[Mark]]:
+    """The defined marks of each group, in order; a group without any stays, because its colour does."""
+    found: dict[str, list[Mark]] = {}
+    for mark in marks:
+        found.setdefault(mark.group, []).extend([mark] if mark.value is not None else [])
+    return found
 
 
-@dataclass(frozen=True)
-class StackedBars:
-    """Bars from top to bottom; `parts` are the names of the parts of each."""
+def axis(marks: Iterable[Mark], *levels: float | None, doublings: bool = False) -> tuple[float, float]:
+    """The ends of an axis that has all values and levels, and the intervals that do not shrink the others.
 
-    bars: tuple[Bar, ...]
-    parts: tuple[str, ...]
-    x: str
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The value of a system by one rater; None: undefined, and `note` says why."""
-
-    system: str
-    rater: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    note: str = ""
-    row: Row | None = None
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Estimates with their intervals, one below the other, by system and then by rater.
-
-    `even` is the value of a system that is as good as the others. `doublings`: a logarithmic scale, on which twice and
-    half as good are equally far from `even`.
+    An end of an interval is cut, and a renderer draws an arrow there, if it is farther from the values than they are from
+    each other, and than three times the usual half of an interval.
     """
 
-    estimates: tuple[Estimate, ...]
-    x: str
-    even: float | None = None
-    doublings: bool = False
+    def scaled(value: float) -> float:
+        return value if not doublings else math.log2(value) if value > 0 else -math.inf
+
+    known = [mark for mark in marks if mark.value is not None]
+    values = [scaled(v) for v in (*(mark.value for mark in known), *levels) if v is not None]
+    if not values:
+        return 0.0, 1.0
+    low, high = min(values), max(values)
+    spans = [
+        tuple(scaled(v) for v in (m.low, m.value, m.high))
+        for m in known
+        if m.low is not None and m.value is not None and m.high is not None
+    ]
+    arms = [max(middle - first, last - middle) for first, middle, last in spans]
+    reach = max(high - low, 3 * median_low(arms)) if arms else 0.0
+    ends = [end for span in spans for end in span if low - reach <= end <= high + reach]
+    low, high = min([low, *ends]), max([high, *ends])
+    return (2.0**low, 2.0**high) if doublings else (low, high)
 
 
-Marks = Scatter | Trend | Band | Lines | Curves | Grid | StackedBars | Forest
+# ---- a figure --------------------------------------------------------------------------------------------------------
+
+
+class Choice(NamedTuple):
+    """The value chosen among `values`; empty if there are none."""
+
+    value: str
+    values: tuple[str, ...]
+
+
+class Behind(NamedTuple):
+    """The cases behind a mark: a filter of verdicts, the ids of the cases (None: all), and a name for them."""
+
+    filter_text: str
+    cases: tuple[int, ...] | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a project. Without marks, `notes` say why there is nothing to draw.
+
+    `table` has every number of the figure; undefined ones are None with the reason in `note`. `caption` gives the number of
+    cases and says what the intervals are. `value` is the column that is drawn, `says` those that the sentence of a mark
+    names besides; `who` and `what` name a mark and its value, with the names of columns in braces. `topics`: the project's.
+    """
+
+    name: str
+    topic: Topic
+    title: str
+    caption: str = ""
+    table: Table = field(default_factory=lambda: Table("", (), ()))
+    marks: Marks | None = None
+    notes: tuple[str, ...] = ()
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    cases: CaseSelection = EVERY_CASE
+    topics: tuple[Topic, ...] = ()
+    value: str = ""
+    who: str = ""
+    what: str = ""
+    says: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self.table.rows
+
+    def chosen(self, name: str) -> str:
+        """The value of an option; empty if the figure does not have it."""
+        return self.choices[name].value if name in self.choices else ""
+
+    def sentence(self, row: Row) -> Sentence:
+        """What is known of the mark of a row, for a reader."""
+        alike = [other for other in self.rows if named(self.who, other) == named(self.who, row)]
+        return sentence(alike, self.table.columns, self.who, self.what, self.value, self.says)
+
+    def filter_of(self, row: Row) -> str:
+        """The filter for the verdicts behind the mark of a row."""
+        raters = [str(row[key]) for key in ("rater", "rater_a", "rater_b", "truth") if row.get(key)]
+        if not raters:
+            of_set = str(row["best"]).split(" + ") if row.get("best") else [self.chosen("rater")]
+            raters = [*of_set, self.chosen("truth")]
+        more = (
+            [whole_term("system", str(row["system"]))]
+            if row.get("system") and not row.get("opponent")
+            else []
+        )
+        more += [Term("flag", ":", str(row["issue"]))] if "issue" in row else []
+        text = topic_filter(self.topics, self.topic, *raters, more=more)
+        return parse_filter(text).at(self.cases.occasions).text()
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
 
 
 class Bold(NamedTuple):
@@ -213,9 +287,85 @@ class Bold(NamedTuple):
 Sentence = tuple[str | Bold, ...]
 
 
-class CaseSelection(NamedTuple):
-    """The cases behind a mark: a filter of verdicts, the ids of the cases (None: all), and a name for them."""
+def sentence(
+    rows: Sequence[Row], columns: Sequence[Column], who: str, what: str, value: str, says: Sequence[str] = ()
+) -> Sentence:
+    """`als by anna: Q 1.25 [1.10, 1.42], n 32, Wins 12; few cases`: the values of the rows of one mark, and of the first row
+    the other columns as the table names them."""
+    by_name = {column.name: column for column in columns}
+    percent = value in by_name and by_name[value].kind == "share"
+    parts: list[str | Bold] = [Bold(named(who, rows[0])), ":"]
+    for at, row in enumerate(rows):
+        text = named(what, row)
+        parts += [", " if at else " ", *([f"{text} "] if text else [])]
+        parts.append(Bold(interval_text(row, value, percent=percent)))
+    cells = [
+        f", {by_name[name].label} {_cell(rows[0].get(name), by_name[name])}"
+        for name in says
+        if name in by_name
+    ]
+    note = next((text for row in rows if (text := note_text(row, value))), "")
+    return (*parts, "".join(cells) + note)
 
-    filter_text: str
-    cases: tuple[int, ...] | None = None
-    name: str = ""
+
+def _cell(value: object, column: Column) -> str:
+    if value is None:
+        return UNDEFINED
+    if isinstance(value, float):
+        return f"{value:.1%}" if column.kind == "share" else f"{value:.{min(column.decimals, 4)}f}"
+    return f"{value:,}" if isinstance(value, int) else name_text(value, 200)
+
+
+def named(words: str, row: Row) -> str:
+    """`{system} against {opponent}` with the cells of a row, each safe and short."""
+    cells = {
+        key: cell if isinstance(cell, (int, float)) else name_text(cell, 40) for key, cell in row.items()
+    }
+    return words.format_map(cells)
+
+
+def name_text(name: object, limit: int = 60) -> str:
+    """A name from the data, made safe and short enough for a sentence."""
+    return one_line(name, limit)
+
+
+def n_text(rows: Iterable[Row], unit: str = "cases", key: str = "n") -> str:
+    """`n = 40 cases`, or `n = 38 to 40 cases` if the counts of the rows differ; empty without counts."""
+    counts = sorted({count for row in rows if isinstance(count := row.get(key), int)})
+    if not counts:
+        return ""
+    return f"n = {counts[0]:,}{f' to {counts[-1]:,}' if len(counts) > 1 else ''} {unit}"
+
+
+def note_text(row: Row, key: str = "") -> str:
+    """The note of a row at the end of a sentence; `undefined` if the value of `key` is undefined and the row has no note."""
+    note = one_line(row.get("note") or "", 300)
+    if not note and key and row[key] is None:
+        note = "undefined"
+    return f"; {note}" if note else ""
+
+
+def interval_text(row: Row, key: str, *, percent: bool = False) -> str:
+    """`1.25 [1.10, 1.42]`, without the interval if there is none; no decimals from 100 on, as for ratings."""
+
+    def text(value: float) -> str:
+        return f"{value:.1%}" if percent else f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}"
+
+    value, low, high = row[key], row.get("ci_low"), row.get("ci_high")
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not isinstance(value, float):
+        return UNDEFINED
+    if isinstance(low, float) and isinstance(high, float):
+        return f"{text(value)} [{text(low)}, {text(high)}]"
+    return text(value)
+
+
+def whole(value: object) -> int:
+    """A count in a report's row; 0 if there is none."""
+    return value if isinstance(value, int) else 0
+
+
+def real(value: object) -> float | None:
+    """A number in a report's row; None if it is undefined."""
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -16,14 +16,6 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.declare import on_cases, table_of
-from recjudge_tui.reports.figures.options import (
-    FigureContext,
-    FigureOptions,
-    Topic,
-    figure_context,
-    project_topics,
-    topic_terms,
-)
 from recjudge_tui.reports.home.results import (
     AlikePair,
     Board,
@@ -34,6 +26,7 @@ from recjudge_tui.reports.home.results import (
     Trend,
     TrendLine,
 )
+from recjudge_tui.reports.topics import Asked, Topic, asked, topic_terms, topics
 from recjudge_tui.reports.trend import FLAGS
 from recjudge_tui.shapes import ANY_ISSUE
 from recjudge_tui.stats.registry import label_of
@@ -47,7 +40,7 @@ class Subject(NamedTuple):
     answered.
     """
 
-    context: FigureContext
+    context: Asked
     rater: str
 
     @property
@@ -62,10 +55,11 @@ class Subject(NamedTuple):
 
 def subject(db: Database, project_id: int, judge: str) -> Subject | None:
     """The subject of the figures; None without verdicts. `judge`: the rater of the newest run."""
-    topics = project_topics(db, project_id)
-    if not topics:
+    project = Project.numbered(db, project_id)
+    known = topics(project)
+    if not known:
         return None
-    context = figure_context(db, project_id, topics, topics[0], FigureOptions())
+    context = asked(project, known[0], known)
     if not context.raters:
         return None
     return Subject(context, judge if judge in context.raters else context.raters[0])

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from recjudge_tui.reports.figures.options import Topic
+from recjudge_tui.reports.topics import Topic
 
 
 class BoardLine(NamedTuple):

@@ -1,29 +1,25 @@
-"""SAER's two stages on one page: label shares, pairs, people, cost and time, and the conclusion."""
+"""The page of SAER's two stages: which system is better, and the tables that say so, each a declared report."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from recjudge_tui.domain.protocols import OVERALL, SAER
+from recjudge_tui.domain.roles import rules_note
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.domain.text import money
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import speaks_for_people
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, titled
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.leaderboard.battles import Battles, battles
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, leaderboard_table
-from recjudge_tui.reports.leaderboard.scores import win_rate_scores
-from recjudge_tui.reports.leaderboard.separable import tested_neighbours
-from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
-from recjudge_tui.stats.defaults import RESAMPLES
-from recjudge_tui.stats.hypotheses import Pair
-from recjudge_tui.stats.ranking import Neighbours, PairTest
-from recjudge_tui.store.database import Database
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.store.runs.runs import run_row, run_summary
-from recjudge_tui.store.verdicts.ratings import Question, project_raters
+from recjudge_tui.store.verdicts.ratings import project_raters
 
+_MOST = 8
 _COST = (
     Column("stage", "Stage"),
     Column("run", "Run"),
@@ -39,110 +35,182 @@ _COST = (
     Column("seconds", "Time", "seconds"),
     Column("note", "Note"),
 )
-_UNPRICED = "the price of this judge is unknown"
 
 
-def saer_page(
-    db: Database, project_id: int, stages: Stages, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Page:
-    """The tables and their conclusion: label shares of every list alone, the leaderboard of pairs (win rate, ties
-    counting half), agreement with people if there are any, cost and time."""
-    findings = _findings(db, project_id, stages, resamples, seed)
-    tables = [replace(findings.shares, title="Every list alone: shares of labels")]
+@dataclass(frozen=True)
+class Stages:
+    """The runs of the two stages; `second` is None if it was not run, and `why_none` says why. `left_out`: the systems that
+    the first stage kept out of the second, with their shares of the lowest label, all above `threshold`."""
+
+    rater: str
+    first: int
+    second: int | None
+    left_out: Mapping[str, float] = field(default_factory=dict)
+    threshold: float | None = None
+    why_none: str = ""
+
+
+def saer_page(project: Project, stages: Stages) -> Page:
+    """Label shares of every list, the leaderboard of pairs, agreement with people if there are any, cost and time; before
+    them what they say, the answer first."""
+    rater = stages.rater
+    shares = table_of(project, "leaderboard", protocol=SAER[0], method="share", rater=rater)
+    board = table_of(project, "leaderboard", protocol=SAER[1], method="winrate", aspect=OVERALL, rater=rater)
+    known = project_raters(project.db, project.id)
+    people = tuple(name for name, other in known.items() if speaks_for_people(other))
+    agreed = [
+        table_of(project, "agreement", protocol=protocol, raters=(rater, *people))
+        for protocol, run in zip(SAER, (stages.first, stages.second), strict=True)
+        if people and run is not None
+    ]
+    rows = tuple(row for table in agreed for row in table.rows if row["rater_a"] == rater)
+    cost = _cost(project, stages)
+    tables = [titled(replace(shares, answer=""), "Every list alone: shares of labels")]
     if stages.second is not None:
-        tables.append(replace(findings.board, title="Lists in pairs: leaderboard"))
-    if findings.people.rows:
-        tables.append(replace(findings.people, title="Agreement with people"))
-    tables.append(findings.cost)
+        tables.append(titled(replace(board, answer=""), "Lists in pairs: leaderboard"))
+    if rows:
+        tables.append(
+            replace(agreed[0], title="Agreement with people", rows=rows, notes=(), answer="", brief=None)
+        )
+    lead = [
+        *_pairs(project, stages, board),
+        *_left_out(stages, shares),
+        shares.answer,
+        *_stages(stages, shares, board),
+        *(table.answer for table in agreed),
+        *(
+            []
+            if rows
+            else ["No person judged any of these cases: how far this judge can be trusted here is unknown."]
+        ),
+        _bill(cost),
+    ]
+    run = run_row(project.db, stages.first)
+    if run["rater_kind"] == "rules":
+        lead.append(f"{rules_note(rater)}.")
     settings = {
-        "rater": stages.rater,
+        "rater": rater,
         "runs": [run for run in (stages.first, stages.second) if run is not None],
         "drop_poor_over": stages.threshold,
         "left_out": dict(stages.left_out),
-        "resamples": resamples,
-        "seed": seed,
     }
-    rules = run_row(db, stages.first)["rater_kind"] == "rules"
-    project = run_row(db, stages.first)["project"]
-    return Page(
-        f"SAER: {project}, judged by {stages.rater}",
-        conclusion(findings, rules=rules),
-        tuple(tables),
-        settings,
+    title = f"SAER: {run['project']}, judged by {rater}"
+    return Page(title, tuple(filter(None, lead)), (*tables, cost), settings)
+
+
+def _pairs(project: Project, stages: Stages, board: Table) -> Iterator[str]:
+    if stages.second is None:
+        yield f"The second stage was not run: {stages.why_none}."
+        return
+    baseline = json.loads(run_row(project.db, stages.second)["settings"])["baseline"]
+    if not any(row["score"] is not None for row in board.rows):
+        yield "No pair of lists got a verdict, so there is no conclusion about which system is better."
+    elif baseline:
+        pairs = table_of(
+            project, "leaderboard", protocol=SAER[1], aspect=OVERALL, rater=stages.rater, table="pairs"
+        )
+        against = [row for row in pairs.rows if row["opponent"] == baseline and row["n"]]
+        yield from map(_against, sorted(against, key=lambda row: -_number(row["win_rate"]))[:_MOST])
+    else:
+        yield board.answer
+
+
+def _against(row: Row) -> str:
+    """als is judged better than pop: win rate 65 % (won 16, tied 7, lost 7; p .008)."""
+    p = row["p_holm"]
+    how = "cannot be told apart from"
+    if isinstance(p, float) and p < ALPHA:
+        how = "is judged better than" if _number(row["lead"]) > 0 else "is judged worse than"
+    test = f"p = {p:.2g} after Holm" if isinstance(p, float) else f"not tested: {row['note']}"
+    counts = f"won {row['wins']}, tied {row['ties']}, lost {row['losses']} of {row['n']}"
+    return (
+        f"{row['system']} {how} {row['opponent']}: win rate {_number(row['win_rate']):.1%}, {counts}; {test}."
     )
 
 
-def _findings(db: Database, project_id: int, stages: Stages, resamples: int, seed: int) -> Findings:
-    options = LeaderboardOptions(
-        SAER[1], (stages.rater,), OVERALL, method="winrate", resamples=resamples, seed=seed
-    )
-    shares = leaderboard_table(db, project_id, replace(options, protocol=SAER[0], method="share"))
-    board = leaderboard_table(db, project_id, options)
-    ratings = board_ratings(db, project_id, options)
-    question = Question(stages.rater, SAER[1], OVERALL)
-    tested: Sequence[Neighbours] = ()
-    numbered: tuple[str, ...] = ()
-    tests: Mapping[Pair, PairTest] = {}
-    if stages.second is not None and question in ratings.verdicts:
-        fought: Battles = battles(ratings, question, resamples, options.selection.groups)
-        tested = tested_neighbours(fought, win_rate_scores(fought))
-        numbered, tests = fought.systems, fought.tests
-    ranked = tuple(
-        str(row["system"]) for row in board.rows if row["opponent"] is None and row["score"] is not None
-    )
-    return Findings(
-        stages,
-        shares,
-        board,
-        _people(db, project_id, stages, resamples, seed),
-        _cost(db, stages),
-        "" if stages.second is None else _baseline(db, stages.second),
-        ranked,
-        tested,
-        numbered,
-        tests,
-        frozenset(n for n, r in project_raters(db, project_id).items() if r.kind == "consensus"),
+def _left_out(stages: Stages, shares: Table) -> Iterator[str]:
+    if stages.threshold is None:
+        return
+    worst = (_labels(shares) or ["the lowest label"])[-1]
+    over = f"more than {stages.threshold * 100:g} % of the lists {worst}"
+    names = ", ".join(f"{name} ({share * 100:.1f} %)" for name, share in stages.left_out.items())
+    yield (
+        f"Left out of the pairs, for {over}: {names}. They were not compared, so they might have won or lost there."
+        if names
+        else f"No system had {over}: all were compared in pairs."
     )
 
 
-def _baseline(db: Database, run_id: int) -> str:
-    return str(json.loads(run_row(db, run_id)["settings"])["baseline"])
+def _labels(shares: Table) -> list[str]:
+    return list(dict.fromkeys(str(row["label"]) for row in shares.rows if row["aspect"] == OVERALL))
 
 
-def _people(db: Database, project_id: int, stages: Stages, resamples: int, seed: int) -> Table:
-    """The judge against every person and consensus, on the lists and on the pairs."""
-    people = [n for n, r in project_raters(db, project_id).items() if speaks_for_people(r)]
-    tables = [
-        table_of(Project.numbered(db, project_id), "agreement", raters=(stages.rater, *people), protocol=name)
-        for name, run in zip(SAER, (stages.first, stages.second), strict=True)
-        if people and run is not None
-    ]
-    rows = [row for table in tables for row in table.rows if row["rater_a"] == stages.rater]
-    if not rows:
-        return Table("Agreement", (), ())
-    return replace(tables[0], rows=tuple(rows), notes=())
+def _stages(stages: Stages, shares: Table, board: Table) -> Iterator[str]:
+    """Whether the two stages agree on the first system, where each shows one: by an interval above all others, by a rank
+    that no test leaves open."""
+    labels = _labels(shares)
+    best = [row for row in shares.rows if row["label"] in labels[:1] and row["ci_low"] is not None]
+    if stages.second is None or len(best) < 2:
+        return
+    best.sort(key=lambda row: -_number(row["ci_low"]))
+    clear = all(_number(best[0]["ci_low"]) > _number(row["ci_high"]) for row in best[1:])
+    alone = str(best[0]["system"]) if clear else ""
+    first = [str(r["system"]) for r in board.rows if r["opponent"] is None and r.get("rank_high") == 1]
+    paired = first[0] if len(first) == 1 else ""
+    if alone and alone == paired:
+        yield f"Both stages put {alone} first."
+    elif alone and paired:
+        yield f"The stages disagree: alone, {alone} is {labels[0]} most often; in pairs, {paired} is better."
+    else:
+        rated = (
+            f"{alone} is {labels[0]} most often"
+            if alone
+            else f"no system is shown to be {labels[0]} most often"
+        )
+        judged = f"{paired} is better" if paired else "no system is shown to be first"
+        yield f"Alone, {rated}; in pairs, {judged}."
 
 
-def _cost(db: Database, stages: Stages) -> Table:
+def _cost(project: Project, stages: Stages) -> Table:
     rows: list[Row] = []
-    for stage, run_id in (("every list alone", stages.first), ("lists in pairs", stages.second)):
-        if run_id is None:
+    for stage, run in (("every list alone", stages.first), ("lists in pairs", stages.second)):
+        if run is None:
             continue
-        summary = run_summary(db, run_id)
+        summary = run_summary(project.db, run)
         names = (column.name for column in _COST if column.name not in ("stage", "run", "note"))
-        row: Row = {"stage": stage, "run": str(run_id)} | {name: summary[name] for name in names}
-        has_new_calls = summary["done"] > summary["cached"]
-        if row["cost_usd"] is None and not has_new_calls:
+        row: Row = {"stage": stage, "run": str(run)} | {name: summary[name] for name in names}
+        if row["cost_usd"] is None and summary["done"] <= summary["cached"]:
             row["cost_usd"] = 0.0
-        rows.append(row | {"note": _UNPRICED if row["cost_usd"] is None else ""})
+        rows.append(row | {"note": "the price of this judge is unknown" if row["cost_usd"] is None else ""})
     total: Row = {"stage": "together"}
     for column in _COST:
         if column.kind in ("int", "usd", "seconds"):
             total[column.name] = _sum([row[column.name] for row in rows])
-    return Table("Cost and time", _COST, (*rows, total | {"note": ""}))
+    failed = [
+        Note(
+            f"{row['failed']} calls of run {row['run']} failed and are in no figure",
+            "warning",
+            Step("retry", {"run": str(row["run"])}),
+        )
+        for row in rows
+        if row["failed"]
+    ]
+    return Table("Cost and time", _COST, (*rows, total | {"note": ""}), tuple(failed))
 
 
 def _sum(values: Sequence[object]) -> float | None:
     """The sum; None if one of the values is unknown."""
     known = [value for value in values if isinstance(value, int | float)]
     return sum(known) if len(known) == len(values) else None
+
+
+def _bill(cost: Table) -> str:
+    total = cost.rows[-1]
+    usd = total["cost_usd"]
+    price = money(usd) if isinstance(usd, int | float) else "an unknown price"
+    cached = f", {total['cached']:,} of them from earlier replies" if total["cached"] else ""
+    return f"It took {total['calls']:,} calls{cached}, {_number(total['seconds']):,.1f} s and {price}."
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -12,11 +12,46 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.errors import RunError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.papers.runner import Missing
 from recjudge_tui.stats.text import jieba_cutter
+from recjudge_tui.store.cases.metric_inputs import explanation_texts
+from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts
+from recjudge_tui.store.raters.raters import ensure_rater
 
 Words = Sequence[str]
 Cut = Callable[[str], Words]
+
+
+def with_text_metrics(project: Project) -> Project | Missing:
+    """The project with a rater for each metric of the paper, the user's text against the explanation; else what is missing.
+
+    ROUGE-1-F is printed with the figures of ROUGE-L-F; by its definition it is another rater.
+    """
+    texts = [text for text in explanation_texts(project.db, project.id) if text.reference.strip()]
+    if not texts:
+        return Missing(
+            "needs texts", "the users' own texts are in a pickle of the release, which is never opened"
+        )
+    cut = jieba_words()
+    if cut is None:
+        return Missing("needs recjudge[text]", "install the extra: pip install 'recjudge[text]'")
+    pairs = [(cut(text.reference), cut(bare_text(text.text))) for text in texts]
+    long = [rouge_l_as_printed(*both) for both in pairs]
+    scores = {
+        "BLEU-1": [bleu(*both, 1) for both in pairs], "BLEU-4": [bleu(*both, 4) for both in pairs],
+        "ROUGE-1-F": long, "ROUGE-L-F": long, "ROUGE-1 F1 of single words": [rouge_1(*both) for both in pairs],
+    }  # fmt: skip
+    with project.db.transaction():
+        for name, values in scores.items():
+            made = [
+                DerivedVerdict(text.case_id, OVERALL, "explanation", value, "", "")
+                for text, value in zip(texts, values, strict=True)
+            ]
+            replace_verdicts(project.db, ensure_rater(project.db, project.id, name, "metric"), made, "metric")
+    return project
 
 
 class _Text(HTMLParser):

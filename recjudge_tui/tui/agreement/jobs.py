@@ -7,7 +7,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
+from recjudge_tui.reports.topics import Topic, topic_terms, topics
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
 
@@ -64,9 +64,10 @@ def load_agreement(
     from recjudge_tui.store.verdicts.ratings import project_raters
 
     raters = project_raters(db, project_id)
-    topics = project_topics(db, project_id)
+    project = Project.numbered(db, project_id)
+    known = topics(project)
     people = frozenset(rater.name for rater in raters.values() if is_people(rater))
-    topic = choice.topic if choice.topic in topics else next(iter(topics), None)
+    topic = choice.topic if choice.topic in known else next(iter(known), None)
     if topic is None:
         return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
     stat = choice.stat or statistic_of(db, project_id, *topic)
@@ -74,14 +75,14 @@ def load_agreement(
     methods = methods_of(topic.protocol)
     usual = "" if topic not in categories(db, project_id) else "share"
     method = choice.method if choice.method in methods else usual
-    project, about = Project.numbered(db, project_id), {
+    about = {
         "protocol": topic.protocol, "aspect": topic.aspect, "readers": choice.readers, "contexts": occasions.contexts,
         "served_from": occasions.start, "served_to": occasions.end,
     }  # fmt: skip
     board = table_of(project, "leaderboard", method=method, **about)
     pairs = table_of(project, "agreement", stats=(stat,), levels=(level,), **about)
     used = str(board.settings.get("method", ""))
-    return Agreement(topics, topic, stat, level, people, methods, used, pairs, board, occasions)
+    return Agreement(known, topic, stat, level, people, methods, used, pairs, board, occasions)
 
 
 def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.figures.marks import Bold, Sentence
-from recjudge_tui.reports.figures.words import LEVEL_NAMES, interval_text, note_text
+from recjudge_tui.reports.figures.marks import LEVEL_NAMES, Bold, Sentence, interval_text, note_text
 from recjudge_tui.reports.words import few_cases
 from recjudge_tui.stats.registry import STATISTICS, label_of
 from recjudge_tui.tui.figures.grid import TableCell

@@ -16,10 +16,8 @@ from rich.text import Text
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.boards import METHODS
 from recjudge_tui.reports.common.table import Row, Table, note_kind
-from recjudge_tui.reports.figures.label_shares import shares_sentence
-from recjudge_tui.reports.figures.leaderboard import EVEN, system_sentence
-from recjudge_tui.reports.figures.marks import Sentence
-from recjudge_tui.reports.figures.words import CI, METHOD_NAMES
+from recjudge_tui.reports.figures.declared import BOARD_SAYS, BOARD_WHO
+from recjudge_tui.reports.figures.marks import CI, EVEN, METHOD_NAMES, Sentence, sentence
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
 from recjudge_tui.tui.kit.glyphs import Glyphs, middle, number, short_label
@@ -86,16 +84,18 @@ def _by_rater(table: Table, cells: Sequence[Sequence[Text]], look: Glyphs) -> tu
     }
     lines: list[RankingLine] = []
     rater = None
+    method = str(table.settings.get("method", ""))
+    what = METHOD_NAMES.get(method, method)
     for row, line in zip(table.rows, cells, strict=True):
-        sentence = system_sentence(row)
+        about = sentence([row], table.columns, BOARD_WHO, what, "score", BOARD_SAYS)
         if row["rater"] != rater:
             rater = row["rater"]
             of_rater = [other for other in table.rows if other["rater"] == rater]
-            lines.append(RankingLine((), {"rater": rater}, sentence, _heading(of_rater, look)))
-        lines.append(RankingLine(line, row, sentence))
+            lines.append(RankingLine((), {"rater": rater}, about, _heading(of_rater, look)))
+        lines.append(RankingLine(line, row, about))
         fact = close.get((row["rater"], row["aspect"], row["system"]))
         if fact is not None:
-            lines.append(RankingLine((), row, sentence, Text(_answer(fact, look), "yellow")))
+            lines.append(RankingLine((), row, about, Text(_answer(fact, look), "yellow")))
     return tuple(lines)
 
 
@@ -285,8 +285,14 @@ def _share_lines(table: Table, width: int, look: Glyphs) -> tuple[tuple[str, ...
         heads.insert(2, "shares")
         for line, rows in zip(lines, groups.values(), strict=True):
             line.insert(2, _stack([_float(row["share"]) for row in rows], room, look))
-    of_groups = zip(lines, groups.values(), strict=True)
-    return tuple(heads), tuple(RankingLine(line, rows[0], shares_sentence(rows)) for line, rows in of_groups)
+    return tuple(heads), tuple(
+        RankingLine(
+            line,
+            rows[0],
+            sentence(rows, table.columns, "{system} by {rater}", "{label}", "share", ("n", "failed")),
+        )
+        for line, rows in zip(lines, groups.values(), strict=True)
+    )
 
 
 def _share_cells(system: str, rater: str, rows: Sequence[Row], look: Glyphs) -> list[Text]:

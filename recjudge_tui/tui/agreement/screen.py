@@ -17,8 +17,7 @@ from textual.widgets import DataTable, Static
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.figures.marks import Sentence
-from recjudge_tui.reports.figures.words import LEVEL_NAMES, METHOD_NAMES
+from recjudge_tui.reports.figures.marks import LEVEL_NAMES, METHOD_NAMES, Sentence
 from recjudge_tui.shapes import FEWEST_CASES
 from recjudge_tui.stats.registry import STATISTICS, label_of
 from recjudge_tui.store.runs.progress import ActiveRun

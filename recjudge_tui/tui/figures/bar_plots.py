@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.figures.marks import Estimate, Forest, StackedBars
+from recjudge_tui.reports.figures.marks import Bars, Forest, Mark, axis
 from recjudge_tui.tui.kit.charts import interval, is_ascii, stacked, tick
 from recjudge_tui.tui.kit.glyphs import Glyphs, fit, number
 
@@ -19,19 +19,20 @@ _NAME = 26
 _FEWEST = 10
 
 
-def bars(marks: StackedBars, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+def bars(marks: Bars, chosen: int, width: int, height: int, look: Glyphs) -> Content:
     """A legend and the bars; the chosen one has its name in brackets.
 
     If there are more bars than lines, only those around the chosen one are shown.
     """
     shades = _ASCII_SHADES if is_ascii(look) else _SHADES
     looks = [(shades[at % len(shades)], _STYLES[at % len(_STYLES)]) for at in range(len(marks.parts))]
-    names = _names([bar.name for bar in marks.bars], chosen, look, width)
-    counts = [f"n={number(bar.n)}" for bar in marks.bars]
+    names = _names(list(marks.bars), chosen, look, width)
+    counts = [f"n={number(next(iter(parts.values())).n)}" for parts in marks.bars.values()]
     room = max(width - cell_len(names[0]) - max(map(cell_len, counts)) - 2, _FEWEST)
     lines = []
-    for at, bar in enumerate(marks.bars):
-        parts = [(part.share or 0.0, *style) for part, style in zip(bar.parts, looks, strict=True)]
+    for at, of_parts in enumerate(marks.bars.values()):
+        shares = [mark.value or 0.0 if (mark := of_parts.get(part)) else 0.0 for part in marks.parts]
+        parts = [(share, *style) for share, style in zip(shares, looks, strict=True)]
         lines.append(_line(names[at], stacked(parts, room, look), counts[at], at == chosen))
     return _framed(_legend(marks.parts, looks, width), lines, chosen, height)
 
@@ -55,12 +56,10 @@ def forest(marks: Forest, chosen: int, width: int, height: int, look: Glyphs) ->
 
     If there are more estimates than lines, only those around the chosen one are shown.
     """
-    estimates = marks.estimates
-    known = [e for e in estimates if e.value is not None]
-    ends = [end for e in known for end in (e.value, e.low, e.high) if end is not None]
-    bounds = (min(ends, default=0.0), max(ends, default=1.0))
-    several = len({e.rater for e in estimates}) > 1
-    full_names = [f"{e.system}  {e.rater}" if several else e.system for e in estimates]
+    estimates = marks.marks
+    bounds = axis(estimates)
+    several = len({e.group for e in estimates}) > 1
+    full_names = [f"{e.name}  {e.group}" if several else e.name for e in estimates]
     names = _names(full_names, chosen, look, width)
     values = [f"{_value(e, look)}  n={number(e.n)}" for e in estimates]
     room = width - cell_len(names[0]) - max(map(cell_len, values)) - 2
@@ -77,7 +76,7 @@ def forest(marks: Forest, chosen: int, width: int, height: int, look: Glyphs) ->
     return _framed([Content.styled(head, "dim")], lines, chosen, height)
 
 
-def _value(estimate: Estimate, look: Glyphs, *, with_interval: bool = True) -> str:
+def _value(estimate: Mark, look: Glyphs, *, with_interval: bool = True) -> str:
     """The value with its interval; a dash if it is undefined."""
     if estimate.value is None:
         return look.none

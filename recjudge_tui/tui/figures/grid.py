@@ -8,8 +8,7 @@ from rich.text import Text
 from textual.coordinate import Coordinate
 
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.figures.marks import Grid, GridCell
-from recjudge_tui.reports.figures.words import UNDEFINED
+from recjudge_tui.reports.figures.marks import UNDEFINED, Grid, GridCell
 from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
 from recjudge_tui.tui.kit.glyphs import Glyphs
 

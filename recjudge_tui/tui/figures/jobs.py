@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.reports.figures.data import FigureData
-from recjudge_tui.reports.figures.loading import figure_data, figure_marks
-from recjudge_tui.reports.figures.marks import Marks
-from recjudge_tui.reports.figures.options import FigureOptions, Topic, project_topics
-from recjudge_tui.reports.figures.paper.files import PICTURES, save_figure
-from recjudge_tui.reports.figures.registry import FIGURES
-from recjudge_tui.reports.figures.words import LEVEL_NAMES, METHOD_NAMES
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
+from recjudge_tui.reports.figures.files import PICTURES, save_figure
+from recjudge_tui.reports.figures.marks import LEVEL_NAMES, METHOD_NAMES, Behind, Figure
+from recjudge_tui.reports.topics import Topic
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.figures.render import plot_notes
@@ -29,11 +27,10 @@ _VALUE_NAMES = {
 }
 
 
-class Figure(NamedTuple):
-    """A figure on the screen: its numbers, its marks (None without numbers), and its options."""
+class Shown(NamedTuple):
+    """A figure on the screen, and its options."""
 
-    data: FigureData
-    marks: Marks | None
+    data: Figure
     fields: tuple[ChoiceField, ...]
 
     @property
@@ -42,7 +39,7 @@ class Figure(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*(() if self.marks is None else plot_notes(self.marks)), *self.data.notes)
+        return (*(() if self.data.marks is None else plot_notes(self.data.marks)), *self.data.notes)
 
 
 def load_figure(
@@ -54,38 +51,40 @@ def load_figure(
     occasions: OccasionFilter = EVERY_OCCASION,
     *,
     switch: bool = False,
-) -> Figure:
+) -> Shown:
     """A figure about a topic on these occasions with the chosen values; a value that no longer exists is replaced by the
     first one.
 
     `chosen["topic"]` is the number of another topic. `switch`: if the figure cannot be drawn for this topic, use the
     first topic for which it can.
     """
-    topics = project_topics(db, project_id)
-    place = chosen.get("topic", "")
-    topic = topics[int(place)] if place.isdigit() and int(place) < len(topics) else topic
-    values: dict[str, Any] = {option: value for option, value in chosen.items() if option != "topic"}
-    options = replace(
-        FigureOptions(topic.protocol, topic.aspect, strict=False, occasions=occasions), **values
-    )
-    data = figure_data(db, project_id, name, options)
-    for other in topics if switch and not data.rows else ():
-        of_other = replace(options, protocol=other.protocol, aspect=other.aspect)
-        drawn = figure_data(db, project_id, name, of_other)
-        if drawn.rows:
-            data, topic = drawn, other
-            break
-    marks = figure_marks(data) if data.rows else None
-    return Figure(data, marks, (_topic_field(topics, topic), *_fields(data)))
+    project, values = Project.numbered(db, project_id), {k: v for k, v in chosen.items() if k != "topic"}
+
+    def of(topic: Topic) -> Figure:
+        about = {**values, "protocol": topic.protocol, "aspect": topic.aspect}
+        return figure(project, name, about, occasions=occasions, strict=False)
+
+    data, place = of(topic), chosen.get("topic", "")
+    if place.isdigit() and int(place) < len(data.topics) and data.topics[int(place)] != topic:
+        data = of(data.topics[int(place)])
+    if switch and not data.rows:
+        data = next((drawn for drawn in map(of, data.topics) if drawn.rows), data)
+    return Shown(data, (_topic_field(data), *_fields(data)))
 
 
-def _topic_field(topics: tuple[Topic, ...], topic: Topic) -> ChoiceField:
-    place = topics.index(topic) if topic in topics else 0
-    return ChoiceField("topic", "question", [(str(at), t.text()) for at, t in enumerate(topics)], str(place))
+def cases_behind(db: Database, project_id: int, data: Figure, row: Row) -> Behind:
+    """The cases behind the mark of a row."""
+    return behind(Project.numbered(db, project_id), data, row)
 
 
-def _fields(data: FigureData) -> list[ChoiceField]:
-    labels = FIGURES[data.name].labels
+def _topic_field(data: Figure) -> ChoiceField:
+    place = data.topics.index(data.topic) if data.topic in data.topics else 0
+    names = [(str(at), topic.text()) for at, topic in enumerate(data.topics)]
+    return ChoiceField("topic", "question", names, str(place))
+
+
+def _fields(data: Figure) -> list[ChoiceField]:
+    labels = {option.name: option.label for option in FIGURES[data.name].options}
     return [
         ChoiceField(
             name,
@@ -97,7 +96,7 @@ def _fields(data: FigureData) -> list[ChoiceField]:
     ]
 
 
-def export_figure(data: FigureData, path: Path) -> tuple[str, ...]:
+def export_figure(data: Figure, path: Path) -> tuple[str, ...]:
     """Write the figure, or the table of its numbers, as the file's ending says; returns notes for the user.
 
     Raises UsageError for another ending, RecjudgeError when the file exists or Matplotlib is missing, StoreError when

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.figures.marks import Lines, Point
+from recjudge_tui.reports.figures.marks import Lines, Mark, axis
 from recjudge_tui.tui.kit.charts import is_ascii, tick
 from recjudge_tui.tui.kit.glyphs import Glyphs
 
@@ -56,7 +56,7 @@ class _Sheet:
 
 
 def scatter(
-    points: Sequence[Point], chosen: int, axes: Axes, width: int, height: int, look: Glyphs
+    points: Sequence[Mark], chosen: int, axes: Axes, width: int, height: int, look: Glyphs
 ) -> Content:
     """Named points in `width` x `height` cells; the chosen one has another glyph and its name in brackets.
 
@@ -75,7 +75,7 @@ def scatter(
     return _framed(sheet, place, axes, look, _ends(place))
 
 
-def curve(points: Sequence[Point], chosen: int, axes: Axes, width: int, height: int, look: Glyphs) -> Content:
+def curve(points: Sequence[Mark], chosen: int, axes: Axes, width: int, height: int, look: Glyphs) -> Content:
     """A line through the points, each with its interval drawn vertically.
 
     The ticks are the names of the points, or else their x; with a diagonal they are the ends of the axis.
@@ -86,7 +86,7 @@ def curve(points: Sequence[Point], chosen: int, axes: Axes, width: int, height: 
         _line(sheet, place, ((0, 0), (1, 1)), look, _DOTTED, "dim")
     if axes.level is not None:
         _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
-    _line(sheet, place, [(point.x, point.y or 0.0) for point in points], look)
+    _line(sheet, place, [(point.x, point.value or 0.0) for point in points], look)
     for point in points:
         _range(sheet, place, point, look)
     _put_points(sheet, place, points, sorted(range(len(points)), key=lambda at: at == chosen), look)
@@ -98,7 +98,7 @@ def curve(points: Sequence[Point], chosen: int, axes: Axes, width: int, height: 
 
 
 def lines(
-    points: Sequence[Point],
+    points: Sequence[Mark],
     marks: Lines,
     chosen: int,
     axes: Axes,
@@ -118,7 +118,11 @@ def lines(
     for name in sorted({point.group for point in points}, key=lambda name: name == bright):
         own = [point for point in points if point.group == name]
         _line(
-            sheet, place, [(p.x, p.y or 0.0) for p in own], look, style="$accent" if name == bright else "dim"
+            sheet,
+            place,
+            [(p.x, p.value or 0.0) for p in own],
+            look,
+            style="$accent" if name == bright else "dim",
         )
     _range(sheet, place, points[chosen], look)
     _put_points(sheet, place, points[chosen : chosen + 1], [0], look)
@@ -126,8 +130,7 @@ def lines(
         last = [point for point in points if point.group == name][-1]
         _name(sheet, place, replace(last, name=name), name == bright)
     ticks = [
-        (place.column(at), one_line(name, 12), at == points[chosen].x)
-        for at, name in enumerate(marks.periods)
+        (place.column(at), one_line(name, 12), at == points[chosen].x) for at, name in enumerate(marks.ticks)
     ]
     drawn = _framed(sheet, place, axes, look, ticks)
     if not marks.changes:
@@ -143,25 +146,23 @@ def lines(
 
 
 def _put_points(
-    sheet: _Sheet, place: _Scale, points: Sequence[Point], order: Sequence[int], look: Glyphs
+    sheet: _Sheet, place: _Scale, points: Sequence[Mark], order: Sequence[int], look: Glyphs
 ) -> None:
     """Draws the points in this order; the last one is the chosen one."""
     for at in order:
         chosen = at == order[-1]
-        column, row = place.column(points[at].x), place.row(points[at].y or 0.0)
+        column, row = place.column(points[at].x), place.row(points[at].value or 0.0)
         sheet.put(column, row, _glyph(chosen, look), _style(chosen))
 
 
 class _Scale:
     """Maps values to cells, with a margin on all sides."""
 
-    def __init__(self, points: Sequence[Point], width: int, height: int, axes: Axes) -> None:
+    def __init__(self, points: Sequence[Mark], width: int, height: int, axes: Axes) -> None:
         self.columns = max(width - _GUTTER - 1, _FEWEST_COLUMNS)
         self.rows = max(height - 3, _FEWEST_ROWS)
-        ends = [(point.y, point.low, point.high) for point in points]
-        values = [v for v in (*chain.from_iterable(ends), axes.level) if v is not None]
         self.x = (0.0, 1.0) if axes.diagonal else _bounds([point.x for point in points])
-        self.y = (0.0, 1.0) if axes.diagonal else _bounds(values)
+        self.y = (0.0, 1.0) if axes.diagonal else _bounds(axis(points, axes.level))
 
     def column(self, x: float) -> int:
         return round((x - self.x[0]) / (self.x[1] - self.x[0]) * (self.columns - 1))
@@ -193,22 +194,24 @@ def _style(chosen: bool) -> str:
     return "bold $warning" if chosen else "$accent"
 
 
-def _range(sheet: _Sheet, place: _Scale, point: Point, look: Glyphs) -> None:
+def _range(sheet: _Sheet, place: _Scale, point: Mark, look: Glyphs) -> None:
     if point.low is None or point.high is None:
         return
     top, line, bottom = ("-", "|", "-") if is_ascii(look) else ("┬", "│", "┴")
     column, first, last = place.column(point.x), place.row(point.high), place.row(point.low)
-    for row in range(first, last + 1):
+    up, down = ("^", "v") if is_ascii(look) else ("▴", "▾")
+    # an end beyond the axis is an arrow
+    ends = ((first, top, up, max(first, 0)), (last, bottom, down, min(last, place.rows - 1)))
+    for row in range(ends[0][3], ends[1][3] + 1):
         sheet.put(column, row, line, "dim")
-    if last > first:
-        sheet.put(column, first, top, "dim")
-        sheet.put(column, last, bottom, "dim")
+    for end, cap, arrow, at in ends if last > first else ():
+        sheet.put(column, at, cap if at == end else arrow, "dim")
 
 
-def _name(sheet: _Sheet, place: _Scale, point: Point, chosen: bool) -> None:
+def _name(sheet: _Sheet, place: _Scale, point: Mark, chosen: bool) -> None:
     name = one_line(point.name, 20)
     text = f"[{name}]" if chosen else name
-    column, row, wide = place.column(point.x), place.row(point.y or 0.0), cell_len(text)
+    column, row, wide = place.column(point.x), place.row(point.value or 0.0), cell_len(text)
     if wide != len(text):
         return  # a cell of the sheet holds one character, so wide names appear in the details only
     for at, on in ((column + 2, row), (column - 1 - wide, row), (column + 2, row - 1), (column + 2, row + 1)):

@@ -6,20 +6,18 @@ from textual.content import Content
 
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.marks import (
-    Band,
+    UNDEFINED,
+    Bars,
     Bold,
-    Curves,
     Forest,
+    Grid,
     Lines,
+    Mark,
     Marks,
-    Point,
     Reference,
     Scatter,
     Sentence,
-    StackedBars,
-    Trend,
 )
-from recjudge_tui.reports.figures.words import UNDEFINED
 from recjudge_tui.tui.figures.bar_plots import bars, forest
 from recjudge_tui.tui.figures.plots import Axes, curve, lines, scatter
 from recjudge_tui.tui.kit.glyphs import Glyphs
@@ -28,14 +26,18 @@ from recjudge_tui.tui.kit.glyphs import Glyphs
 def draw(marks: Marks, chosen: int, width: int, height: int, look: Glyphs) -> Content:
     """A plot of `width` x `height` cells, with the cursor on mark number `chosen` of `plot_rows`."""
     match marks:
-        case StackedBars():
+        case Bars():
             return bars(marks, chosen, width, height, look)
         case Forest():
             return forest(marks, chosen, width, height, look)
         case Scatter():
             return scatter(_points(marks), chosen, _axes(marks), width, height, look)
-        case Lines():
+        case Lines() if (
+            not marks.joined and not marks.front and len({mark.group for mark in marks.marks}) > 1
+        ):
             return lines(_points(marks), marks, chosen, _axes(marks), width, height, look)
+        case Grid():
+            return Content("")
         case _:
             return curve(_points(marks), chosen, _axes(marks), width, height, look)
 
@@ -43,20 +45,19 @@ def draw(marks: Marks, chosen: int, width: int, height: int, look: Glyphs) -> Co
 def plot_rows(marks: Marks) -> tuple[Row, ...]:
     """The row of the report behind each mark that the cursor can reach, in order; none for a grid."""
     match marks:
-        case StackedBars():
-            rows = [bar.row for bar in marks.bars]
+        case Bars():
+            reached = [next(iter(parts.values())) for parts in marks.bars.values()]
         case Forest():
-            rows = [estimate.row for estimate in marks.estimates]
+            reached = list(marks.marks)
         case _:
-            rows = [point.row for point in _points(marks)]
-    return tuple(row for row in rows if row is not None)
+            reached = _points(marks)
+    return tuple(mark.row for mark in reached if mark.row is not None)
 
 
 def plot_notes(marks: Marks) -> tuple[str, ...]:
-    """What a plot with characters leaves out, and the meaning of its dotted line."""
-    undefined = marks.notes if isinstance(marks, Trend) else ()
+    """The meaning of the dotted line of a plot."""
     line = _level(marks)
-    return undefined if line is None else (*undefined, f"dotted: {line.about}")
+    return () if line is None else (f"dotted: {line.about}",)
 
 
 def content_of(sentence: Sentence, look: Glyphs) -> Content:
@@ -71,40 +72,22 @@ def content_of(sentence: Sentence, look: Glyphs) -> Content:
     )
 
 
-def _points(marks: Marks) -> tuple[Point, ...]:
-    """The defined points of a scatter or curve; of several curves, those of the front one."""
-    match marks:
-        case Scatter() | Trend() | Band():
-            points = marks.points
-        case Lines():
-            points = tuple(point for series in marks.series for point in series.points)
-        case Curves():
-            points = next((series.points for series in marks.series if series.name == marks.front), ())
-        case _:
-            points = ()
-    return tuple(point for point in points if point.y is not None)
+def _points(marks: Marks) -> list[Mark]:
+    """The defined marks of a scatter or of lines; of several of which one is in front, those of that one."""
+    if isinstance(marks, Grid):
+        return []
+    front = marks.front if isinstance(marks, Lines) else ""
+    return [mark for mark in marks.marks if mark.value is not None and front in ("", mark.group)]
 
 
 def _level(marks: Marks) -> Reference | None:
     """The level line across a plot."""
-    match marks:
-        case Scatter() | Lines():
-            return marks.even
-        case Trend():
-            return marks.ceiling
-        case _:
-            return None
+    return marks.level if isinstance(marks, Scatter | Lines) else None
 
 
-def _axes(marks: Marks) -> Axes:
-    match marks:
-        case Scatter() | Trend() | Lines():
-            line = _level(marks)
-            return Axes(marks.x, f"{marks.y}, {marks.interval}", None if line is None else line.value)
-        case Curves():
-            x = next((series.x for series in marks.series if series.name == marks.front), marks.x)
-            return Axes(x, f"{marks.y}, {marks.interval}; dotted: {marks.diagonal}", diagonal=True)
-        case Band():
-            return Axes(marks.x, marks.y)
-        case _:
-            return Axes("", "")
+def _axes(marks: Scatter | Lines) -> Axes:
+    line = _level(marks)
+    y = f"{marks.y}, {marks.interval}" if marks.interval else marks.y
+    if isinstance(marks, Lines) and marks.diagonal:
+        return Axes(f"{marks.x}, {marks.front}", f"{y}; dotted: {marks.diagonal}", diagonal=True)
+    return Axes(marks.x, y, None if line is None else line.value)

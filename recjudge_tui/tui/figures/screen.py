@@ -20,14 +20,12 @@ from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.figures.data import FigureData
-from recjudge_tui.reports.figures.loading import mark_cases, mark_sentence
-from recjudge_tui.reports.figures.marks import CaseSelection, Grid
-from recjudge_tui.reports.figures.options import Topic
-from recjudge_tui.reports.figures.registry import FIGURES
+from recjudge_tui.reports.figures.declared import FIGURES
+from recjudge_tui.reports.figures.marks import Behind, Figure, Grid
+from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.figures.grid import CellTable, cell_table
-from recjudge_tui.tui.figures.jobs import Figure, export_figure, load_figure
+from recjudge_tui.tui.figures.jobs import Shown, cases_behind, export_figure, load_figure
 from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
@@ -109,7 +107,7 @@ class FiguresScreen(OccasionScreen):
         self.topic = topic
         self.figure_name = name
         self.chosen = dict(chosen)
-        self.figure: Figure | None = None
+        self.figure: Shown | None = None
         self._cells = CellTable((), ())
         self._cursor = Coordinate(0, 0)
         # the width of a column and the height of a line of the grid
@@ -174,12 +172,12 @@ class FiguresScreen(OccasionScreen):
             self._show_grid(self._cells, self.query_one(FigureTable))
             self.call_after_refresh(self._mark_cursor)
 
-    def _show_figure(self, figure: Figure) -> None:
+    def _show_figure(self, figure: Shown) -> None:
         self.figure = figure
         self.occasions_shown()
         if figure.data.topic != self.topic:
             self.chosen.pop("topic", None)
-        self.topic, marks = figure.data.topic, figure.marks
+        self.topic, marks = figure.data.topic, figure.data.marks
         self._cells = cell_table(marks, glyphs()) if isinstance(marks, Grid) else CellTable((), ())
         self.query_one(TopBar).show(right=self.topic.text())
         box, table, plot = self.query_one("#picture"), self.query_one(FigureTable), self.query_one(Plot)
@@ -205,7 +203,7 @@ class FiguresScreen(OccasionScreen):
 
     @property
     def _has_plot(self) -> bool:
-        marks = None if self.figure is None else self.figure.marks
+        marks = None if self.figure is None else self.figure.data.marks
         return marks is not None and not isinstance(marks, Grid) and bool(self.query_one(Plot).rows)
 
     def _show_grid(self, cells: CellTable, table: FigureTable) -> None:
@@ -249,7 +247,7 @@ class FiguresScreen(OccasionScreen):
         if figure is None:
             return
         self._mark_cursor()
-        lines = [] if row is None else [content_of(mark_sentence(figure.data, row), look)]
+        lines = [] if row is None else [content_of(figure.data.sentence(row), look)]
         notes = figure.notes[:_LONGEST_NOTES] if self._cells.lines or self._has_plot else ()
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one(DetailsPane).show(Content("\n").join(lines))
@@ -299,10 +297,10 @@ class FiguresScreen(OccasionScreen):
     def _open_cases(self) -> None:
         figure, row = self.figure, self._row()
         if figure is not None and row is not None:
-            job = partial(mark_cases, project_id=self.project_id, data=figure.data, row=row)
+            job = partial(cases_behind, project_id=self.project_id, data=figure.data, row=row)
             self.background.start("behind", job, self._show_cases)
 
-    def _show_cases(self, selection: CaseSelection) -> None:
+    def _show_cases(self, selection: Behind) -> None:
         from recjudge_tui.tui.cases.screen import CasesScreen
 
         filter_text, cases, name = selection
@@ -319,5 +317,5 @@ class FiguresScreen(OccasionScreen):
         self.action_leave()
 
 
-def _write(_: Database, path: Path, data: FigureData) -> WrittenFile:
+def _write(_: Database, path: Path, data: Figure) -> WrittenFile:
     return WrittenFile(path, data.name, export_figure(data, path))

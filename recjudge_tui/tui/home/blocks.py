@@ -71,13 +71,10 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
     if queue is None:
         return Block("To read", (line(Cell(" "), Cell("counting the queue", DIM, Destination("cases"))),))
     if not queue.total:
-        return Block(
-            "Needs a reader",
-            (
-                line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Destination("cases"))),
-                *wrapped_text([Cell("   ")], Cell("every flip and split has a decision", DIM), [], width),
-            ),
-        )
+        empty = line(Cell(" "), Cell(f"{look.done} the queue is empty", GOOD, Destination("cases")))
+        flagged = home.totals.flagged if home.totals else 0
+        more = [line(Cell("   "), Cell(quantity(flagged, "flagged verdict"), DIM))] if flagged else []
+        return Block("Needs a reader", (empty, *more))
     where = "of all runs" if queue.run is None else f"of run {queue.run}"
     total = Cell(f"{look.marked} {quantity(queue.total, 'verdict')} to read", WARN, Destination("cases"))
     lines = [line(Cell(" "), total)]

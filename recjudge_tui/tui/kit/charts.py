@@ -71,7 +71,7 @@ def interval(
 ) -> str:
     """`····├──●──┤·┼··` on a scale from `bounds[0]` to `bounds[1]`; only the track when `value` is None.
 
-    A cross stands at `even`, where neither side is better.
+    A cross stands at `even`, where neither side is better. An end that lies beyond the scale is an arrow.
     """
     plain = is_ascii(look)
     track, left, line, right, dot = (".", "|", "-", "|", "o") if plain else ("·", "├", "─", "┤", "●")
@@ -88,7 +88,8 @@ def interval(
         first, last = place(low), place(high)
         middle = None if even is None else place(even)
         cells[first : last + 1] = [cells[at] if at == middle else line for at in range(first, last + 1)]
-        cells[first], cells[last] = left, right
+        cells[first] = left if low >= bounds[0] else "<" if plain else "◂"
+        cells[last] = right if high <= bounds[1] else ">" if plain else "▸"
     cells[place(value)] = dot
     return "".join(cells)
 

@@ -114,5 +114,6 @@ def _marks(panel: ProjectPanel, symbols: Glyphs) -> str:
         share = panel.failed_calls / panel.finished_calls
         parts.append(f"{quantity(panel.failed_calls, 'failed call')} ({share:.1%})")
     if not parts:
-        return "judges do not disagree with each other, no flips, no failed calls"
+        judged = ["judges do not disagree with each other"] if len(panel.judges) > 1 else []
+        return ", ".join([*judged, *(["no flips", "no failed calls"] if panel.judges else [])])
     return f"{symbols.marked} " + f" {symbols.dot} ".join(parts)

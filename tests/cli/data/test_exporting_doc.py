@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.cli.data.export import EXPORTS
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS
 from recjudge_tui.store.projects.exports import (
     CALL_COLUMNS,
@@ -19,6 +18,7 @@ from recjudge_tui.store.projects.exports import (
     LIST_COLUMNS,
     QREL_COLUMNS,
 )
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts.listing import EXPORTED
 from tests.support.commands import ran
 from tests.support.runs import make_project, plan

@@ -15,9 +15,8 @@ import pytest
 from recjudge_tui.project import Project
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.exports import export
-from recjudge_tui.reports.figures.loading import figure_data, figure_marks
-from recjudge_tui.reports.figures.options import FigureOptions, Topic
-from recjudge_tui.reports.figures.registry import FIGURES
+from recjudge_tui.reports.figures.declared import FIGURES, figure
+from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
@@ -132,8 +131,8 @@ def test_renamed_systems_and_shuffled_rows_get_the_same_figures(
 
 # what a figure needs besides the project's own choice; that of Q against a metric needs lists that were judged
 CHOSEN = {
-    "confusion": FigureOptions(rater="good", truth="anna"),
-    "ensembles": FigureOptions(truth="anna"),
+    "confusion": {"rater": "good", "truth": "anna"},
+    "ensembles": {"truth": "anna"},
 }
 
 
@@ -144,8 +143,8 @@ def test_figures_have_the_same_rows_marks_and_words(
     drawn_of: list[tuple[list[Row], list[str]]] = []
     for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
         with connect(path) as db:
-            data = figure_data(db, 1, name, CHOSEN.get(name, FigureOptions()))
-            marks = [*_leaves(figure_marks(data)), data.title, data.caption]
+            data = figure(Project.numbered(db, 1), name, CHOSEN.get(name))
+            marks = [*_leaves(data.marks), data.title, data.caption]
         back = dict(zip(names, SYSTEMS, strict=True))
         turned = "two systems" in request.node.name and names == OTHERWISE
         asked = {"protocol": data.topic.protocol}

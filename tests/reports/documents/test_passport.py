@@ -11,17 +11,19 @@ import numpy as np
 import pytest
 
 from recjudge_tui.cli.judging.run import run as run_command
+from recjudge_tui.cli.words import command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.common.page import render_page
-from recjudge_tui.reports.common.table import FORMATS, Row, Screen, Table, render
-from recjudge_tui.reports.documents.passport import passport_page, passport_table
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.common.table import FORMATS, Note, Row, Table, render
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.passport import page
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
+from recjudge_tui.store.schema import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import load, make_project, plan_run, planned, ran, server_judge
 from tests.support.servers.process import ServerProcess, start
@@ -47,6 +49,10 @@ def the(table: Table, part: str, figure: str, **where: str) -> Row:
 
 def passport(db: Database, rater: str) -> Table:
     return passport_table(db, project_id(db, "films"), rater)
+
+
+def passport_table(db: Database, identity: int, rater: str) -> Table:
+    return table_of(Opened.numbered(db, identity), "passport", rater=rater)
 
 
 def test_agreement_and_position_are_those_of_their_own_reports(project_db: Path) -> None:
@@ -117,7 +123,7 @@ def test_a_preference_for_popular_and_longer_lists_is_counted_against_peoples(db
         # one list is two standard deviations from the other
         assert (own["value"], own["n"]) == (pytest.approx((4 - 1) / 5 / 2), 5)
         note = str(the(table, "Preferences", f"{figure}, beyond people")["note"])
-        assert note.startswith("not measured: no people judged these; recjudge import")
+        assert note.startswith("not measured: no people judged these")
     header = ("rater", "user_id", "system_a", "system_b", "aspect", "value")
     people = [(who, f"u{n}", "cool", "warm", "overall", what) for who, said in (
         ("ann", "ABAB"), ("ben", "AB")) for n, what in enumerate(said)]  # fmt: skip
@@ -218,7 +224,7 @@ def test_unknown_prices_and_judges_without_calls_are_not_zero(
     work(db.path, first.run_id)
     price = the(passport(db, first.rater), "Price and latency", "price of 1,000 cases")
     assert price["value"] is None
-    assert "prices.toml" in str(price["note"])
+    assert "price unknown" in str(price["note"])
     again = plan_run(db, RunRequest(project_id(db, "films"), judge, settings, rater="again"))
     assert again.run_id is not None
     work(db.path, again.run_id)
@@ -237,8 +243,8 @@ def test_every_command_that_is_named_is_one_that_exists(db: Database) -> None:
     make_project(db, users=3)
     work(db.path, planned(db, JudgeSpec(spec="random"), rater="my 'judge'"))
     table = passport(db, "my 'judge'")
-    notes = [str(row["note"]) for row in table.rows if str(row["note"]).startswith("not measured")]
-    named = [note.rpartition("; ")[2] for note in notes]
+    steps = [note.step for note in table.notes if isinstance(note, Note) and note.step is not None]
+    named = [command(step, "films") for step in steps]
     assert {part for part in ("import", "pairwise", "adversarial", "--repeats") if any(part in n for n in named)} == {
         "import", "pairwise", "adversarial", "--repeats",
     }  # fmt: skip
@@ -275,10 +281,7 @@ def test_hostile_names_harm_no_format(project_db: Path) -> None:
             give(project, f"p {name}", {list_case(project, f"u{k}", name): 1.0 for k in range(3)})
             table = passport_table(db, project.id, f"r {name}")
             for fmt in FORMATS:
-                for text in (
-                    render(table, fmt).text,
-                    render_page(passport_page(table), fmt, Screen(80)).text,
-                ):
+                for text in (render(table, fmt).text, page(table, fmt) or ""):
                     assert not any(c in text for c in "\x1b\x07\x9b\x85\u202e\u200b\r"), (fmt, name)
                     assert fmt not in ("html", "md") or "<script>" not in text
     finally:

@@ -1,35 +1,46 @@
-"""Figures as files: what stands in them, that they are the same each time, and that no name harms them."""
+"""Figures: their numbers are those of the reports, each is drawn in each format, and no name harms a picture."""
 
 from __future__ import annotations
 
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.filters import parse_occasions
 from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError, UsageError
-from recjudge_tui.reports.figures.calibration import cases_of_bin
-from recjudge_tui.reports.figures.data import FigureData
-from recjudge_tui.reports.figures.loading import figure_data
-from recjudge_tui.reports.figures.options import FigureOptions
-from recjudge_tui.reports.figures.paper.files import draw_picture, save_figure
-from recjudge_tui.reports.figures.paper.style import WIDTHS, wrapped
-from recjudge_tui.reports.figures.registry import FIGURES
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
+from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure, wrapped
+from recjudge_tui.reports.figures.marks import Bars, Figure, Forest, Grid, Lines, Mark, Scatter, axis
 from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
+from tests.support.flags import make_flagged_project
 from tests.support.hostile import NAMED
-from tests.support.verdicts import Project, agreement, give, judge_lists, list_case, new_project
+from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
+from tests.support.visits import VISITS, make_visits
 
-ROOT = Path(__file__).resolve().parents[3]
-# all but Q against a metric
+# all but Q against a metric, which needs lists of items
 OF_VERDICTS = [name for name in FIGURES if name != "q-metric"]
-STRICT = FigureOptions()
+# figure -> the report of its numbers, with the options that make the same rows, and the keys of a row
+REPORTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "confusion": ("agreement", {"raters": ("good", "anna"), "confusion": True}, ("label_a", "label_b")),
+    "q-matrix": ("leaderboard", {"rater": "good", "table": "matrix"}, ("system", "opponent")),
+    "ensembles": ("agreement", {"truth": "anna", "ensembles": True}, ("size",)),
+    "runs": ("agreement", {"truth": "anna", "stats": ("qwk",)}, ("rater",)),
+    "label-shares": ("leaderboard", {"rater": "good", "method": "share"}, ("system", "label")),
+    "leaderboard": ("leaderboard", {"method": "winrate"}, ("system", "rater")),
+    "trend": ("trend", {"rater": "good", "over": "day"}, ("system", "period")),
+    "flags": ("flags", {"raters": ("good",)}, ("system", "issue")),
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,149 +48,190 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return drawn_project(tmp_path_factory.mktemp("figures") / "p.db")
 
 
-def data_of(project: Project, name: str, options: FigureOptions = STRICT) -> FigureData:
-    return figure_data(project.db, project.id, name, options)
+def draw(project: Project, name: str, given: dict[str, str] | None = None, **more: Any) -> Figure:
+    return figure(Opened.numbered(project.db, project.id), name, given, **more)
 
 
 def texts(svg: bytes) -> list[str]:
     """What an SVG says; raises when it is no XML."""
-    return [
-        "".join(element.itertext())
-        for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
-    ]
+    elements = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    return ["".join(element.itertext()) for element in elements]
 
 
-def caption_in(said: list[str], data: FigureData) -> bool:
-    return data.caption in " ".join(said)
+def marks_of(drawn: Figure) -> list[Mark]:
+    assert isinstance(drawn.marks, Forest | Bars | Lines | Scatter)
+    return list(drawn.marks.marks)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_numbers_are_those_of_the_report(project: Project, name: str) -> None:
+    report, options, keys = REPORTS[name]
+    drawn = draw(project, name)
+    about = {"protocol": drawn.topic.protocol} | ({} if report == "flags" else {"aspect": "overall"})
+    table = table_of(Opened.numbered(project.db, project.id), report, **about, **options)
+    # the report calls the run's rater the first of two
+    keys_of_report = tuple("rater_a" if name == "runs" else key for key in keys)
+    alone = (row for row in table.rows if name == "q-matrix" or not row.get("opponent"))
+    known = {tuple(row[key] for key in keys_of_report): row for row in alone}
+    assert drawn.rows
+    for row in drawn.rows:
+        of_report = known[tuple(row[key] for key in keys)]
+        for key in (FIGURES[name].value, "ci_low", "ci_high", "n", "ceiling"):
+            assert row.get(key) == of_report.get(key)
+    if not isinstance(drawn.marks, Grid):
+        low, high = ("min", "max") if name == "ensembles" else ("ci_low", "ci_high")
+        for mark in marks_of(drawn):
+            assert mark.row is not None
+            assert (mark.value, mark.low, mark.high) == tuple(
+                mark.row[k] for k in (FIGURES[name].value, low, high)
+            )
 
 
 @pytest.mark.parametrize("name", OF_VERDICTS)
-def test_a_figure_is_text_with_its_caption_and_the_same_each_time(project: Project, name: str) -> None:
-    data = data_of(project, name)
-    content, notes = draw_picture(data, "svg")
+def test_a_figure_is_drawn_in_each_format_with_its_caption_and_the_same_each_time(
+    project: Project, name: str
+) -> None:
+    drawn = draw(project, name)
+    assert "n = " in drawn.caption
+    assert "interval" in drawn.caption or name == "confusion"
+    content, notes = draw_picture(drawn, "svg")
     assert notes == ()
-    assert caption_in(texts(content), data)
-    assert "n = " in data.caption
-    assert draw_picture(data_of(project, name), "svg").content == content
-    assert not caption_in(texts(draw_picture(data, "svg", caption=False).content), data)
+    assert drawn.caption in " ".join(texts(content))
+    assert draw_picture(draw(project, name), "svg").content == content
+    assert drawn.caption not in " ".join(texts(draw_picture(drawn, "svg", caption=False).content))
+    assert draw_picture(drawn, "pdf").content.startswith(b"%PDF")
+    for columns, inches in WIDTHS.items():
+        width, height = struct.unpack(">II", draw_picture(drawn, "png", columns).content[16:24])
+        assert width == round(inches * 300)
+        assert 200 < height < 4000
 
 
-@pytest.mark.parametrize("fmt", ["png", "pdf"])
-def test_other_formats_are_the_same_each_time(project: Project, fmt: str) -> None:
-    data = data_of(project, "leaderboard")
-    content = draw_picture(data, fmt).content
-    assert content.startswith({"png": b"\x89PNG", "pdf": b"%PDF"}[fmt])
-    assert draw_picture(data, fmt).content == content
+def test_pictures_print_the_numbers(project: Project) -> None:
+    for name, given, said in (
+        ("confusion", {"rater": "poor", "truth": "anna"}, ("{count}",)),
+        ("q-matrix", {"rater": "good"}, ("{q:.2f}", "[{ci_low:.2f}, {ci_high:.2f}]")),
+        ("label-shares", {"rater": "anna"}, ("{share:.0%}",)),
+        ("ensembles", {"truth": "anna"}, ("{mean:.3f}", "{subsets} sets")),
+        ("leaderboard", {"rater": "good"}, ("n={n}", "{system}")),
+        ("runs", {"truth": "anna"}, ("{run}", "n={n}", "{rater}")),
+    ):
+        drawn = draw(project, name, given)
+        written = texts(draw_picture(drawn, "svg", 2).content)
+        assert {text.format(**row) for row in drawn.rows for text in said} <= set(written)
 
 
-@pytest.mark.parametrize("columns", [1, 2])
-@pytest.mark.parametrize("name", OF_VERDICTS)
-def test_a_png_is_as_wide_as_columns_of_a_page(project: Project, name: str, columns: int) -> None:
-    width, height = struct.unpack(">II", draw_picture(data_of(project, name), "png", columns).content[16:24])
-    assert width == round(WIDTHS[columns] * 300)
-    assert 200 < height < 4000
-
-
-def test_confusion_has_every_count_and_share(project: Project) -> None:
-    data = data_of(project, "confusion", FigureOptions("pairwise", rater="poor", truth="anna"))
-    said = texts(draw_picture(data, "svg").content)
-    assert [row["count"] for row in data.rows] == [int(text) for text in said if text.isdecimal()]
-    assert {"A", "Tie", "B", "anna", "poor"} <= set(said)
-    diagonal = next(row for row in data.rows if row["label_a"] == row["label_b"] == "A")
-    row_total = sum(int(str(row["count"])) for row in data.rows if row["label_a"] == "A")
-    assert f"{int(str(diagonal['count'])) / row_total:.0%}" in said
-
-
-def test_q_matrix_has_q_and_interval_of_each_pair(project: Project) -> None:
-    data = data_of(project, "q-matrix", FigureOptions(rater="good"))
-    said = texts(draw_picture(data, "svg").content)
-    assert len(data.rows) == 6
-    for row in data.rows:
-        assert f"{row['q']:.2f}" in said
-        assert f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]" in said
-    assert set(SYSTEMS) <= set(said)
-    assert f"n = {USERS} pairs of lists per cell" in data.caption
-
-
-def test_label_shares_has_shares_and_n(project: Project) -> None:
-    data = data_of(project, "label-shares", FigureOptions(rater="anna"))
-    said = texts(draw_picture(data, "svg", 2).content)
-    assert data.topic == ("pointwise", "overall")
-    assert said.count(f"n={USERS}") == 3
-    for row in data.rows:
-        assert f"{row['share']:.0%}" in said
-        ends = float(str(row["ci_low"])) * 100, float(str(row["ci_high"])) * 100
-        assert f"{ends[0]:.0f}–{ends[1]:.0f}" in said
-
-
-def test_leaderboard_has_everyone_or_one_rater(project: Project) -> None:
-    everyone = texts(draw_picture(data_of(project, "leaderboard"), "svg").content)
-    assert {"good", "poor", "anna", "ben", *SYSTEMS} <= set(everyone)
-    assert everyone.count(f"n={2 * USERS}") == 12
-    one = texts(draw_picture(data_of(project, "leaderboard", FigureOptions(rater="good")), "svg").content)
-    assert one.count(f"n={2 * USERS}") == 3
-    assert "poor" not in one
-
-
-def test_ensembles_has_means_and_how_many_sets(project: Project) -> None:
-    data = data_of(project, "ensembles", FigureOptions("pairwise", truth="anna"))
-    said = texts(draw_picture(data, "svg").content)
-    for row in data.rows:
-        assert f"{row['mean']:.3f}" in said
-        assert f"{row['subsets']} sets" in said
-
-
-def test_a_few_adjudicated_cases_do_not_become_the_default_truth(tmp_path: Path) -> None:
-    project = drawn_project(tmp_path / "own.db")
-    cases = [
-        row[0] for row in project.db.rows("SELECT id FROM cases WHERE kind = 'pair' ORDER BY id LIMIT 9")
+def test_a_wide_interval_is_cut_with_an_arrow_and_shrinks_nobody_else(project: Project) -> None:
+    narrow = [Mark(str(at), 0.5 + at / 100, 0.48 + at / 100, 0.52 + at / 100) for at in range(4)]
+    wide = [*narrow, Mark("w", 0.51, 0.0, 1.0)]
+    assert axis(wide) == axis(narrow) == (0.48, 0.55)
+    assert axis([wide[-1]]) == (0.0, 1.0)
+    assert axis([Mark("a", 2.0, 0.0, 3.0), Mark("b", 1.0, 0.8, 1.2)], doublings=True) == (0.8, 3.0)
+    drawn = draw(project, "leaderboard", {"rater": "good"})
+    pictures = [
+        draw_picture(replace(drawn, marks=Forest(tuple(marks), "x")), "svg").content
+        for marks in (narrow, wide)
     ]
-    give(project, "all", dict.fromkeys(cases, 1.0), protocol_name="pairwise", kind="consensus")
-    give(project, "adjudicated", dict.fromkeys(cases[:2], 1.0), protocol_name="pairwise", kind="consensus")
-    assert data_of(project, "confusion", FigureOptions("pairwise")).choices["truth"].value == "all"
+    assert [texts(picture).count("0.50") for picture in pictures] == [1, 1]
+    assert pictures[1].count(b"<path") > pictures[0].count(b"<path")
 
 
-def test_calibration_names_its_error_and_leads_to_the_cases(project: Project) -> None:
-    options = FigureOptions("pairwise", rater="good", truth="anna")
-    data = data_of(project, "calibration", options)
-    assert "As given: expected calibration error 0." in data.caption
-    assert {"as given", "calibrated"} <= set(texts(draw_picture(data, "svg").content))
-    chosen = {name: choice.value for name, choice in data.choices.items()}
-    for row in data.rows:
-        assert len(cases_of_bin(project.db, project.id, chosen, row)) == row["n"]
-    given = [row for row in data.rows if row["stage"] == "as given"]
-    assert sum(int(str(row["n"])) for row in given) == 3 * USERS
-    temperature = data_of(project, "calibration", FigureOptions("pairwise", method="temperature"))
-    assert "Calibrated (temperature)" in temperature.caption
+@pytest.mark.parametrize("name", OF_VERDICTS)
+def test_a_mark_has_its_sentence_and_its_cases(project: Project, name: str) -> None:
+    drawn, opened = draw(project, name), Opened.numbered(project.db, project.id)
+    for row in drawn.rows:
+        said = "".join(part if isinstance(part, str) else part.text for part in drawn.sentence(row))
+        value = row[drawn.value]
+        assert any(
+            f"{value:{form}}" in said
+            for form in ((".2f", ".0f", ".1%") if isinstance(value, float) else (",",))
+        )
+        found = behind(opened, drawn, row)
+        assert "protocol:" in found.filter_text
+        if name in ("confusion", "calibration", "q-matrix"):
+            # two ties count from both sides in a confusion table
+            tied = row.get("label_a") == row.get("label_b") == "Tie"
+            counted = {"confusion": row.get("count"), "calibration": row["n"], "q-matrix": USERS}[name]
+            assert len(found.cases or ()) * (2 if tied else 1) == counted
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    path = tmp_path_factory.mktemp("visits") / "p.db"
+    with connect(path) as db:
+        make_visits(db, VISITS)
+    judge(path, 1, "pairwise")
+    judge(path, 1, "pointwise")
+    with connect(path) as db:
+        yield Project(db, 1)
+
+
+@pytest.mark.parametrize("name", [name for name in OF_VERDICTS if name not in ("calibration", "q-metric")])
+def test_a_figure_is_of_the_occasions_asked_for(visits: Project, name: str) -> None:
+    given = {"protocol": "pointwise" if name in ("label-shares", "flags") else "pairwise"}
+    everywhere = draw(visits, name, given)
+    at_home = draw(visits, name, given, occasions=parse_occasions("context:home"))
+    assert at_home.caption.endswith(" Only in the context “home”.")
+    assert at_home.table.settings["contexts"] == ["home"]
+    assert at_home.rows != everywhere.rows
+    found = behind(Opened.numbered(visits.db, 1), at_home, at_home.rows[0])
+    assert found.filter_text.endswith("context:home")
+    with pytest.raises(NotFoundError, match="no context “nowhere”"):
+        draw(visits, name, given, occasions=parse_occasions("context:nowhere"))
+
+
+@pytest.mark.parametrize("name", [name for name in OF_VERDICTS if name != "trend"])
+def test_a_figure_is_of_the_systems_and_raters_asked_for(project: Project, name: str) -> None:
+    chosen = draw(project, name, systems=("als", "text"))
+    assert chosen.caption.count("Only the systems als, text.") == 1
+    assert chosen.table.settings["systems"] == ["als", "text"]
+    assert {row["system"] for row in chosen.rows if row.get("system")} <= {"als", "text"}
+    with pytest.raises(NotFoundError, match="no system “xyz”"):
+        draw(project, name, systems=("als", "xyz"))
+
+
+def test_raters_that_were_named_are_the_only_ones(project: Project) -> None:
+    raters = ("poor", "ben")
+    confusion = draw(project, "confusion", raters=raters)
+    assert {(row["rater_a"], row["rater_b"]) for row in confusion.rows} == {raters}
+    assert {row["rater"] for row in draw(project, "leaderboard", raters=raters).rows} == {*raters}
+    assert {row["rater"] for row in draw(project, "runs", raters=raters).rows} == {"poor"}
+    with pytest.raises(UsageError, match="no rater “good” for this figure"):
+        draw(project, "q-matrix", {"rater": "good"}, raters=raters)
+    with pytest.raises(NotFoundError, match="no rater “zoe”"):
+        draw(project, "confusion", raters=("poor", "zoe"))
+    for name, said in (("anna", "no judge answered this"), ("good", "no person judged this")):
+        with pytest.raises(RecjudgeError, match=f"of the raters named, {said}"):
+            draw(project, "calibration", raters=(name,))
+
+
+def test_flags_are_a_table_intervals_or_ranks(project_db: Path) -> None:
+    with connect(project_db) as db:
+        make_flagged_project(db)
+        flagged = Project(db, 1)
+        table, intervals, ranks = (
+            draw(flagged, "flags", {"rater": "ben", "show": show, "of": of})
+            for show, of in (("table", "lists"), ("intervals", "items"), ("ranks", "items"))
+        )
+        assert isinstance(table.marks, Grid)
+        assert table.marks.cells["off-category", "x"].text == "33.3%"
+        assert {(mark.name, mark.group): mark.value for mark in marks_of(intervals)}["any", "x"] == 4 / 12
+        assert [mark.value for mark in marks_of(ranks) if mark.group == "x"] == [2 / 3, 0, 1 / 3, 1 / 3]
+        for drawn in (table, intervals, ranks):
+            assert draw_picture(drawn, "svg").notes == ()
+        row = next(row for row in table.rows if (row["issue"], row["system"]) == ("off-category", "x"))
+        cases = behind(Opened.numbered(db, 1), table, row).cases
+        assert [db.value("SELECT user_id FROM cases WHERE id = ?", (case,)) for case in cases or ()] == ["u1"]
 
 
 def test_q_against_a_metric(project_db: Path) -> None:
     judge(project_db, import_lists(project_db, users=6))
     import_labels(project_db)
     with connect(project_db) as db:
-        data = figure_data(db, 1, "q-metric", FigureOptions(rater="anna", metric="urd@10"))
-        said = texts(draw_picture(data, "svg").content)
-        assert {"als", "text", "urd@10", "Q"} <= set(said)
-        assert "no correlation, 2 systems" in data.caption
+        drawn = draw(Project(db, 1), "q-metric", {"rater": "anna", "metric": "urd@10"})
+        assert {"als", "text", "urd@10", "Q"} <= set(texts(draw_picture(drawn, "svg").content))
+        assert "no correlation, 2 systems" in drawn.caption
         with pytest.raises(UsageError, match="no metric “nix”"):
-            figure_data(db, 1, "q-metric", FigureOptions(metric="nix"))
-
-
-# ---- agreement over runs
-
-
-def test_runs_say_what_the_agreement_table_says(project: Project) -> None:
-    data = data_of(project, "runs", FigureOptions("pairwise", truth="anna", stat="kappa"))
-    options = {"protocol": "pairwise", "raters": ("good", "poor"), "truth": "anna", "stats": ("kappa",)}
-    known = {row["rater_a"]: row for row in agreement(project, **options).rows}
-    assert [row["rater"] for row in data.rows] == ["good", "poor"]
-    for row in data.rows:
-        for key in ("value", "ci_low", "ci_high", "n", "ceiling"):
-            assert row[key] == known[row["rater"]][key]
-    said = texts(draw_picture(data, "svg").content)
-    assert said.count(f"n={3 * USERS}") == 2
-    assert {"run 1", "run 2", "people"} <= set(said)
-    assert "Dashed line: agreement between people" in data.caption
+            draw(Project(db, 1), "q-metric", {"metric": "nix"})
 
 
 def test_a_run_counts_the_verdicts_that_are_still_its_own(tmp_path: Path) -> None:
@@ -191,226 +243,138 @@ def test_a_run_counts_the_verdicts_that_are_still_its_own(tmp_path: Path) -> Non
         project, "llm", {case: float((at + at // 4) % 3) for at, case in enumerate(cases[6:])}
     )
     alone = judge_lists(project, "other", {list_case(project, "u99"): 1.0})
-    data = data_of(project, "runs")
-    assert [(row["run"], row["n"], row["verdicts"]) for row in data.rows] == [
-        (str(first), 6, 6),
-        (str(second), 6, 6),
-        (str(alone), 0, 1),
+    drawn = draw(project, "runs")
+    counted = [(row["run"], row["n"], row["verdicts"], row["value"]) for row in drawn.rows]
+    assert [counted[0], counted[2]] == [(str(first), 6, 6, 1.0), (str(alone), 0, 1, None)]
+    assert counted[1][:3] == (str(second), 6, 6)
+    assert 0 < float(str(counted[1][3])) < 1
+    assert "undefined" in texts(draw_picture(drawn, "svg").content)
+
+
+def test_a_few_adjudicated_cases_do_not_become_the_default_truth(tmp_path: Path) -> None:
+    project = drawn_project(tmp_path / "own.db")
+    cases = [
+        row[0] for row in project.db.rows("SELECT id FROM cases WHERE kind = 'pair' ORDER BY id LIMIT 9")
     ]
-    assert data.rows[0]["value"] == 1.0
-    assert isinstance(data.rows[1]["value"], float)
-    assert data.rows[1]["value"] < 1
-    assert data.rows[2]["value"] is None
-    assert data.rows[2]["note"] == "no case that both judged"
-    assert "undefined" in texts(draw_picture(data, "svg").content)
+    for name, few in (("all", 9), ("adjudicated", 2)):
+        give(project, name, dict.fromkeys(cases[:few], 1.0), protocol_name="pairwise", kind="consensus")
+    assert draw(project, "confusion", {"protocol": "pairwise"}).chosen("truth") == "all"
 
 
 # ---- names that would harm
 
 
-@pytest.fixture(scope="module")
-def every_figure(project: Project) -> list[FigureData]:
-    return [data_of(project, name) for name in OF_VERDICTS]
+@pytest.mark.parametrize("start", range(0, len(NAMED), 6))
+def test_hostile_names_are_shown_as_they_are_and_harm_nothing(tmp_path: Path, start: int) -> None:
+    some = [NAMED[name][:2_000] for name in ([*NAMED] * 2)[start : start + 6]]
+    systems = (f"a{some[0]}", f"b{some[1]}", f"c{some[2]}")
+    project = drawn_project(tmp_path / "p.db", systems, f" $x_1${some[3][:60]}{some[4][:60]}{some[5][:60]}")
+    for name in ("leaderboard", "label-shares", "q-matrix", "runs"):
+        drawn = draw(project, name)
+        said = "".join(texts(draw_picture(drawn, "svg").content))
+        assert not [c for c in said if ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066\u200b"]
 
 
-NAME_COLUMNS = ("system", "opponent", "rater", "rater_a", "rater_b", "truth", "label")
-
-
-def names_in(data: FigureData) -> list[str]:
-    return sorted({str(row[k]) for row in data.rows for k in NAME_COLUMNS if isinstance(row.get(k), str)})
-
-
-def renamed(data: FigureData, names: dict[str, str], said: list[str]) -> FigureData:
-    """The figure with other names in it, and its caption with more texts."""
-    rows = tuple(
-        {key: names.get(str(cell), cell) if key in NAME_COLUMNS else cell for key, cell in row.items()}
-        for row in data.rows
-    )
-    return replace(data, table=replace(data.table, rows=rows), caption=" ".join([data.caption, *said]))
-
-
-@pytest.mark.parametrize("figure", OF_VERDICTS)
-def test_hostile_names_are_shown_as_they_are_and_harm_nothing(
-    every_figure: list[FigureData], figure: str
-) -> None:
-    """Each hostile text in the caption and in the place of a name, as many at once as the figure has names."""
-    data = next(data for data in every_figure if data.name == figure)
-    names = names_in(data)
-    hostile = [text[:2_000] for text in NAMED.values()]
-    at_once = len(names) or 8
-    for start in range(0, len(hostile), at_once):
-        some = hostile[start : start + at_once]
-        batch = {name: f"{name}{text}" for name, text in zip(names, some, strict=False)}
-        said = texts(draw_picture(renamed(data, batch, some), "svg").content)
-        whole = "".join(said)
-        assert not [c for c in whole if ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066\u200b"]
-        if figure in ("label-shares", "leaderboard"):
-            assert {one_line(batch[name], 28) for name in systems_in(data) & set(batch)} <= set(said)
-
-
-def systems_in(data: FigureData) -> set[str]:
-    return {str(row["system"]) for row in data.rows if isinstance(row.get("system"), str)}
-
-
-def test_dollars_and_low_lines_are_names_in_a_picture_too(tmp_path: Path) -> None:
-    names = ("$\\frac{a}{b}$", "_hidden", "a & <b>")
+def test_dollars_low_lines_and_wide_names_are_names_in_a_picture_too(tmp_path: Path) -> None:
+    names = ("$\\frac{a}{b}$", "_hidden\ufffe", "漢字")
     project = drawn_project(tmp_path / "p.db", names, " $x_1$\x1b[31m")
-    for name in OF_VERDICTS:
-        data = data_of(project, name)
-        said = texts(draw_picture(data, "svg").content)
-        assert draw_picture(data, "png").content.startswith(b"\x89PNG")
-        if name in ("q-matrix", "label-shares", "leaderboard"):
-            assert set(names) <= set(said)
-        if name in ("leaderboard", "runs"):
-            assert "good $x_1$[31m" in said
-
-
-def test_characters_that_xml_cannot_hold_are_left_out(tmp_path: Path) -> None:
-    project = drawn_project(tmp_path / "p.db", ("a\ufffe", "b\uffff", "漢字"))
-    content, notes = draw_picture(data_of(project, "label-shares"), "svg")
-    assert {"a", "b", "漢字"} <= set(texts(content))
-    # whether a font here knows them or not
-    assert all("they are drawn as boxes" in note for note in notes)
-
-
-def test_wide_and_long_words_are_wrapped() -> None:
+    for name in ("q-matrix", "label-shares", "leaderboard"):
+        drawn = draw(project, name)
+        assert {"$\\frac{a}{b}$", "_hidden", "漢字"} <= set(texts(draw_picture(drawn, "svg").content))
+        assert draw_picture(drawn, "png").content.startswith(b"\x89PNG")
+    assert "good $x_1$[31m" in texts(draw_picture(draw(project, "runs"), "svg").content)
     assert wrapped("one two three", 7) == ["one two", "three"]
     assert wrapped("漢字漢字漢字", 6) == ["漢字漢", "字漢字"]
-    assert wrapped("x" * 10, 4) == ["xxxx", "xxxx", "xx"]
-    assert wrapped("", 4) == []
 
 
 # ---- what cannot be drawn
 
 
-def test_missing_data_is_named(project: Project, tmp_path: Path) -> None:
-    for name, options, said in (
-        ("nix", STRICT, "no figure “nix”"),
-        ("confusion", FigureOptions(rater="nobody"), "no rater “nobody”"),
-        ("runs", FigureOptions(truth="nobody"), "no truth “nobody”"),
-        ("runs", FigureOptions(stat="nix"), "no statistic “nix”"),
-        ("q-matrix", FigureOptions("pointwise"), "cannot be drawn of pointwise"),
-        ("label-shares", FigureOptions("pairwise"), "cannot be drawn of pairwise"),
-        ("leaderboard", FigureOptions(aspect="taste"), "there are no verdicts on an aspect “taste”"),
-        ("leaderboard", FigureOptions("pairwise", method="mean"), "no method “mean”"),
-        ("leaderboard", FigureOptions("nix"), "no protocol “nix”"),
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("nix", {}, "no figure “nix”"),
+        ("runs", {"rater": "good"}, "the figure runs has no option rater"),
+        ("confusion", {"rater": "nobody"}, "no rater “nobody”"),
+        ("runs", {"truth": "nobody"}, "no truth “nobody”"),
+        ("runs", {"stat": "nix"}, "no stat “nix”"),
+        ("q-matrix", {"protocol": "pointwise"}, "cannot be drawn of pointwise"),
+        ("label-shares", {"protocol": "pairwise"}, "cannot be drawn of pairwise"),
+        ("leaderboard", {"aspect": "taste"}, "there are no verdicts on an aspect “taste”"),
+        ("leaderboard", {"protocol": "pairwise", "method": "mean"}, "no method “mean”"),
+        ("leaderboard", {"protocol": "nix"}, "no protocol “nix”"),
+    ],
+)
+def test_what_does_not_fit_is_named(project: Project, name: str, given: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        draw(project, name, given)
+
+
+def test_the_app_gets_the_reason_instead(project: Project, tmp_path: Path) -> None:
+    for name, protocol, said in (
+        ("q-matrix", "pointwise", "judges one thing at a time: choose one about pairwise"),
+        ("label-shares", "pairwise", "choose one about pointwise"),
     ):
-        with pytest.raises(UsageError, match=said):
-            data_of(project, name, options)
+        drawn = draw(
+            project, name, {"protocol": protocol, "aspect": "overall", "rater": "gone"}, strict=False
+        )
+        assert (drawn.rows, drawn.marks) == ((), None)
+        assert said in " ".join(drawn.notes)
+    about = {"protocol": "pairwise", "aspect": "overall", "rater": "gone", "over": "of another figure"}
+    assert draw(project, "confusion", about, strict=False).rows
     empty = new_project(tmp_path / "empty.db")
     for name in FIGURES:
         with pytest.raises(UsageError, match="there are no verdicts yet"):
-            data_of(empty, name)
+            draw(empty, name)
+        assert not draw(empty, name, strict=False).rows
 
 
-def test_a_screen_gets_the_reason_instead(project: Project) -> None:
-    def told(name: str, protocol: str, aspect: str) -> str:
-        data = data_of(project, name, FigureOptions(protocol, aspect, "gone", strict=False))
-        assert not data.rows
-        return " ".join(data.notes)
-
-    assert "judges one thing at a time: choose one about pairwise" in told("q-matrix", "pointwise", "overall")
-    assert "choose one about pointwise" in told("label-shares", "pairwise", "overall")
-    assert "choose one about pairwise" in told("q-metric", "absolute", "overall")
-    assert data_of(project, "confusion", FigureOptions("pairwise", "overall", "gone", strict=False)).rows
-
-
-def test_a_figure_of_undefined_numbers_is_refused_with_the_reason(tmp_path: Path) -> None:
-    project = new_project(tmp_path / "p.db")
-    judge_lists(project, "llm", {list_case(project, "u1"): 1.0})
-    give(project, "anna", {list_case(project, "u2"): 1.0})
-    with pytest.raises(RecjudgeError, match="every number of “runs” is undefined no case that both judged"):
-        save_figure(data_of(project, "runs"), tmp_path / "runs.svg")
-    with pytest.raises(RecjudgeError, match="no labelled verdict with a confidence"):
-        data_of(project, "calibration")
-    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".svg"] == []
-
-
-def test_without_matplotlib_one_error_names_the_extra(
+def test_undefined_numbers_and_a_missing_library_are_refused(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = data_of(project, "confusion")
+    alone = new_project(tmp_path / "p.db")
+    judge_lists(alone, "llm", {list_case(alone, "u1"): 1.0})
+    give(alone, "anna", {list_case(alone, "u2"): 1.0})
+    with pytest.raises(RecjudgeError, match="every number of “runs” is undefined no case that both judged"):
+        save_figure(draw(alone, "runs"), tmp_path / "runs.svg")
+    with pytest.raises(RecjudgeError, match="no labelled verdict with a confidence"):
+        draw(alone, "calibration")
+    drawn = draw(project, "confusion")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(RecjudgeError, match=r"pip install 'recjudge\[figures\]'"):
-        save_figure(data, tmp_path / "a.svg")
-    assert list(tmp_path.iterdir()) == []
+        save_figure(drawn, tmp_path / "a.svg")
+    assert not list(tmp_path.glob("*.svg"))
 
 
 def test_a_file_is_written_whole_or_left_unchanged(project: Project, tmp_path: Path) -> None:
-    data, path = data_of(project, "confusion"), tmp_path / "a.svg"
+    drawn, path = draw(project, "confusion"), tmp_path / "a.svg"
     path.write_text("old")
-    assert save_figure(data, path) == ()
-    assert path.read_bytes() == draw_picture(data, "svg").content
+    assert save_figure(drawn, path) == ()
+    assert path.read_bytes() == draw_picture(drawn, "svg").content
     with pytest.raises(UsageError, match=r"no picture format for “a\.jpg”"):
-        save_figure(data, tmp_path / "a.jpg")
+        save_figure(drawn, tmp_path / "a.jpg")
     with pytest.raises(StoreError, match="cannot be written"):
-        save_figure(data, tmp_path / "none" / "a.svg")
-    folder = tmp_path / "folder.svg"
-    folder.mkdir()
-    with pytest.raises(StoreError, match="cannot be written"):
-        save_figure(data, folder)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.svg", "folder.svg"]
+        save_figure(drawn, tmp_path / "none" / "a.svg")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.svg"]
 
 
 def test_drawing_leaves_nothing_behind_and_loads_no_pyplot(tmp_path: Path) -> None:
     drawn_project(tmp_path / "p.db").db.close()
     code = """
-import sys
+import sys, matplotlib
 from pathlib import Path
-import matplotlib
-from recjudge_tui.reports.figures.paper.files import draw_picture
-from recjudge_tui.reports.figures.options import FigureOptions
-from recjudge_tui.reports.figures.loading import figure_data
+from recjudge_tui.project import Project
+from recjudge_tui.reports.figures.declared import figure
+from recjudge_tui.reports.figures.files import draw_picture
 from recjudge_tui.store.schema import connect
 def settings():
     # asking for the backend would choose one
     return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}
 before = settings()
 with connect(Path(sys.argv[1])) as db:
-    draw_picture(figure_data(db, 1, "calibration", FigureOptions("pairwise")), "svg")
+    draw_picture(figure(Project.numbered(db, 1), "leaderboard"), "svg")
 assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "p.db")], cwd=ROOT, check=True)
-
-
-@pytest.mark.parametrize("name", OF_VERDICTS)
-def test_a_figure_of_two_systems_has_the_numbers_of_these_alone(project: Project, name: str) -> None:
-    chosen = data_of(project, name, FigureOptions(systems=("als", "text")))
-    assert chosen.caption.count("Only the systems als, text.") == 1
-    assert chosen.table.settings["systems"] == ["als", "text"]
-    assert {row["system"] for row in chosen.rows if row.get("system")} <= {"als", "text"}
-    assert [*chosen.rows] != [*data_of(project, name).rows]
-    with pytest.raises(NotFoundError, match="no system “xyz”"):
-        data_of(project, name, FigureOptions(systems=("als", "xyz")))
-
-
-def test_one_system_has_no_confusion_on_pairs_and_its_trend_is_against_all(project: Project) -> None:
-    alone = FigureOptions("pairwise", systems=("als",))
-    with pytest.raises(RecjudgeError, match="no figure") as refused:
-        data_of(project, "confusion", alone)
-    assert "als alone makes no pair: name two systems" in refused.value.cause
-    assert data_of(project, "confusion", FigureOptions("pointwise", systems=("als",))).rows
-    for chosen, against_all in ((alone, 1), (FigureOptions("pairwise", systems=("als", "text")), 0)):
-        trend = data_of(project, "trend", chosen)
-        assert trend.caption.count("against all systems, those not shown too") == against_all
-    rates = {row["period"]: 0.0 for row in trend.rows}
-    for row in trend.rows:
-        rates[row["period"]] += float(str(row["value"]))
-    assert {*rates.values()} == {1.0}
-
-
-def test_a_figure_of_named_raters_has_no_other(project: Project) -> None:
-    options = FigureOptions(raters=("poor", "ben"))
-    confusion = data_of(project, "confusion", options)
-    assert {(row["rater_a"], row["rater_b"]) for row in confusion.rows} == {("poor", "ben")}
-    assert {row["rater"] for row in data_of(project, "leaderboard", options).rows} == {"poor", "ben"}
-    assert {row["rater"] for row in data_of(project, "runs", options).rows} == {"poor"}
-    with pytest.raises(UsageError, match="no rater “good” for this figure"):
-        data_of(project, "q-matrix", replace(options, rater="good"))
-    with pytest.raises(NotFoundError, match="no rater “zoe”"):
-        data_of(project, "confusion", FigureOptions(raters=("poor", "zoe")))
-    with pytest.raises(RecjudgeError, match="of the raters named, no judge answered this"):
-        data_of(project, "calibration", FigureOptions(raters=("anna",)))
-    with pytest.raises(RecjudgeError, match="of the raters named, no person judged this"):
-        data_of(project, "calibration", FigureOptions(raters=("good",)))
+    root = Path(__file__).resolve().parents[3]
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "p.db")], cwd=root, check=True)

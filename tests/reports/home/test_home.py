@@ -15,13 +15,11 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.home.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import create_project, project_overview
+from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project
-from tests.support.battles import battles
 from tests.support.homes import project_home
-from tests.support.verdicts import new_project
 
 
 def _size(path: Path, project: int, cases: str) -> int:
@@ -67,22 +65,6 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert home.data is not None
     assert [tuple(labeller) for labeller in home.data.labellers] == [("anna", 12), ("bert", 12)]
     assert home.steps("movies") == ()
-
-
-def test_a_ranking_against_direct_comparisons_is_no_separable_one(project_db: Path) -> None:
-    """als is ahead of cooc by Q, and loses against it."""
-    project = new_project(project_db)
-    pairs = {("als", "cooc"): (0, 0, 9), ("als", "txt"): (40, 0, 0), ("cooc", "txt"): (30, 0, 10)}
-    battles(project, pairs | {("new", "pop"): (1, 0, 2)}, kind="judge")
-    board = project_home(project.db, project.id).board
-    assert board is not None
-    assert [line.system for line in board.lines] == ["als", "cooc", "pop", "new", "txt"]
-    assert [pair.why for pair in board.alike] == [
-        "more users prefer cooc",
-        "never compared",
-        "",
-        "never compared",
-    ]
 
 
 def test_lists_judged_alone_show_flags_and_shares(project_db: Path) -> None:

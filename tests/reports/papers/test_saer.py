@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.table import FORMATS, Screen
-from recjudge_tui.reports.papers.saer import saer_page
-from recjudge_tui.reports.papers.saer_conclusion import Stages
+from recjudge_tui.reports.papers.saer import Stages, saer_page
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import Project, judge_lists, judge_pairs, list_case, new_project, pair_case
 
@@ -44,8 +44,8 @@ def both(
     return Stages("judge", first, judge_pairs(project, "judge", together) if together else None)
 
 
-def lead(project: Project, stages: Stages) -> str:
-    return "\n".join(saer_page(project.db, project.id, stages, resamples=400).lead)
+def page_of(project: Project, stages: Stages) -> Page:
+    return saer_page(Opened.numbered(project.db, project.id), stages)
 
 
 WON: Both = (1.0, 1.0)
@@ -59,9 +59,7 @@ def test_nothing_harmful_is_written_in_any_format_whatever_a_system_is_called(pr
         alone = {list_case(project, "u1", name): 2.0, list_case(project, "u1", "~plain"): 0.0}
         pair = {pair_case(project, "u1", first, second): WON}
         give_lists = judge_lists(project, f"j {name}", alone)
-        page = saer_page(
-            project.db, project.id, Stages(f"j {name}", give_lists, judge_pairs(project, f"j {name}", pair))
-        )
+        page = page_of(project, Stages(f"j {name}", give_lists, judge_pairs(project, f"j {name}", pair)))
         for fmt in FORMATS:
             text = render_page(page, fmt, Screen(100)).text
             assert not any(c in text for c in "\x1b\x07\x9b\x85\u202e\u200b\r"), (fmt, name)
@@ -69,11 +67,12 @@ def test_nothing_harmful_is_written_in_any_format_whatever_a_system_is_called(pr
 
 
 def test_a_page_in_json_holds_every_table_as_scripts_know_it(project: Project) -> None:
-    page: Page = saer_page(project.db, project.id, both(project, ("a", "b"), {("a", "b"): [WON] * 4}, RATED))
+    page: Page = page_of(project, both(project, ("a", "b"), {("a", "b"): [WON] * 12}, RATED))
     found = json.loads(render_page(page, "json").text)
     assert list(found) == ["title", "lead", "tables", "settings"]
-    known = ["title", "columns", "rows", "notes", "settings"]
-    assert all(list(t) in (known, [*known, "facts"]) for t in found["tables"])
+    assert "a leads" in found["lead"][0] or "a is" in found["lead"][0], found["lead"]
+    assert "Both stages put a first." in found["lead"]
+    assert any("how far this judge can be trusted" in line for line in found["lead"])
     assert found["settings"]["runs"] == [1, 2]
     total = found["tables"][-1]["rows"][-1]
-    assert (total["stage"], total["calls"], total["cost_usd"]) == ("together", 48, None)
+    assert (total["stage"], total["calls"], total["cost_usd"]) == ("together", 64, None)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import StoreError, UsageError
+from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.reports.projects.doctor import (
     Check,
     Surroundings,
@@ -13,18 +14,14 @@ from recjudge_tui.reports.projects.doctor import (
     local_checks,
     server_checks,
 )
-from recjudge_tui.reports.verdicts.hostile_texts import hostile_texts_table
-from recjudge_tui.store.schema import FileReport, RunningRun
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.schema import FileReport, RunningRun, connect
 from tests.support.runs import load, planned
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, serving
 
 PLANTED = "planted-key-0123456789"
-SOUND = FileReport(
-    size=2048, journal="wal", faults=(), running=(), key_names=("MY_KEY", "BROKEN")
-)
+SOUND = FileReport(size=2048, journal="wal", faults=(), running=(), key_names=("MY_KEY", "BROKEN"))
 NAMES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_API_KEY")
 
 
@@ -88,7 +85,11 @@ def test_the_table_counts_and_shows_text_safely() -> None:
         (SOUND._replace(size=5), "ok", ": 5 bytes, intact"),
         (SOUND._replace(faults=("row 7 missing",)), "problem", "damaged: row 7 missing"),
         (None, "ok", "not created yet"),
-        (StoreError("a.db was made by another version of recjudge", "It is at schema 9."), "problem", "another version"),
+        (
+            StoreError("a.db was made by another version of recjudge", "It is at schema 9."),
+            "problem",
+            "another version",
+        ),
     ],
 )
 def test_the_database_is_checked(

@@ -17,8 +17,8 @@ from recjudge_tui.runs.control.lease import is_active
 from recjudge_tui.runs.control.retries import Failures
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.runs.runs import lease_owner, run_progress, run_row
+from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import calls, intact, make_project, planned, program, ran, server_judge, verdicts
 from tests.support.servers.gate import allow, hold, wait_until_held

@@ -13,8 +13,8 @@ from recjudge_tui.errors import RunError
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.data.catalogue import current_slates, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.deletion import delete_project
+from recjudge_tui.store.schema import connect
 from tests.support.planted_project import SYSTEMS, faults_of, make_shop, planned_faults
 from tests.support.runs import intact, load
 

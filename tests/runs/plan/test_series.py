@@ -7,8 +7,8 @@ import pytest
 from recjudge_tui.domain.calls import VerdictDraft
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.figures.loading import figure_data
-from recjudge_tui.reports.figures.options import FigureOptions
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.series import AlreadyJudgedError
 from recjudge_tui.store.database import Database
@@ -89,7 +89,7 @@ def test_runs_of_a_series_have_a_point_each(db: Database) -> None:
     runs = [judged(db, judge=RANDOM, seed=1), judged(db, judge=RANDOM, seed=2, again=True)]
     people = [("rater", "user_id", "system", "value"), *((f"u{n:02d}", "als") for n in range(6))]
     load(db, "labels", [people[0], *(("anna", *case, "Good Match") for case in people[1:])])
-    rows = figure_data(db, project, "runs", FigureOptions(stat="percent", truth="anna")).rows
+    rows = figure(Opened.numbered(db, project), "runs", {"stat": "percent", "truth": "anna"}).rows
     assert [(row["run"], row["n"], row["verdicts"]) for row in rows] == [(str(run), 6, 12) for run in runs]
     for row, run in zip(rows, runs, strict=True):
         good = db.value(

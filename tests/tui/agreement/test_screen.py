@@ -14,11 +14,11 @@ from textual.pilot import Pilot
 
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.table import Column, Table
-from recjudge_tui.reports.figures.words import METHOD_NAMES
+from recjudge_tui.reports.figures.marks import METHOD_NAMES
 from recjudge_tui.stats.agreement import FUNCTIONS
 from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
-from recjudge_tui.store.schema import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
+from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts.triage_log import record
 from recjudge_tui.tui.agreement.matrix import ceiling_line, notes_about, pair_sentence, short_number
 from recjudge_tui.tui.agreement.outcomes import OutcomeChoice

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.reports.figures.options import Topic
 from recjudge_tui.reports.home.home import Home, QueueSizes, Totals
 from recjudge_tui.reports.home.results import (
     Board,
@@ -15,6 +14,7 @@ from recjudge_tui.reports.home.results import (
     Trend,
     TrendLine,
 )
+from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.projects.contents import DataCounts, Labeller
 from recjudge_tui.store.verdicts.answers import FlipCount
 from recjudge_tui.tui.home.layout import GAP, laid_out

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.reports.figures.options import Topic, project_topics
+from recjudge_tui.project import Project as Opened
+from recjudge_tui.reports.topics import Topic, topics
 from tests.support.verdicts import give, list_case, new_project, pair_case
 
 
@@ -16,10 +17,11 @@ def test_the_first_label_of_an_annotator_keeps_the_question(project_db: Path) ->
     for rater in ("ana", "ben"):
         give(project, rater, lists)
         give(project, rater, pairs, protocol_name="pairwise")
-    by_name = project_topics(project.db, project.id)
+    opened = Opened.numbered(project.db, project.id)
+    by_name = topics(opened)
     assert by_name == (Topic("pairwise", "overall"), Topic("pointwise", "overall"))
     few = list(lists.items())
     give(project, "cem", dict(few[:9]))
-    assert project_topics(project.db, project.id) == by_name
+    assert topics(opened) == by_name
     give(project, "cem", dict(few[9:]))
-    assert project_topics(project.db, project.id) == by_name[::-1]
+    assert topics(opened) == by_name[::-1]

@@ -1,1 +1,0 @@
-"""Whole documents: the HTML report and the passport of a judge."""

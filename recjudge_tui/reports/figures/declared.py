@@ -1,0 +1,900 @@
+"""Every figure, declared once: what it shows, its options, what it fits, and its marks from the table of a report.
+
+The keys of the app, `export --figure`, the docs' table and the pictures of the HTML report derive from FIGURES. Importing
+this loads no report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OVER, OccasionFilter, Over, period_order
+from recjudge_tui.domain.options import ASPECT, PROTOCOL, RATER, TRUTH, Option
+from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
+from recjudge_tui.domain.selection import CaseSelection, Selection
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.figures.marks import (
+    CI,
+    EVEN,
+    INTERVAL,
+    LEVEL_NAMES,
+    METHOD_NAMES,
+    UNDEFINED,
+    Bars,
+    Behind,
+    Choice,
+    Figure,
+    Forest,
+    Grid,
+    GridCell,
+    Lines,
+    Mark,
+    Marks,
+    Reference,
+    Scatter,
+    n_text,
+    name_text,
+    named,
+    real,
+    whole,
+)
+from recjudge_tui.reports.topics import Asked, Topic, asked, topics
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.protocols import ProtocolFacts
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.calibration import Stated
+    from recjudge_tui.reports.declare import Options
+
+
+class About:
+    """What a figure is drawn of: a question and its raters, the cases to take, and the choices made so far.
+
+    `strict`: a value that does not exist is an error; otherwise the figure chooses another.
+    """
+
+    def __init__(
+        self, question: Asked, cases: CaseSelection, given: Mapping[str, str], *, strict: bool
+    ) -> None:
+        self.project, self.topic, self.cases, self.named = (
+            question.project, question.topic, cases, question.named,
+        )  # fmt: skip
+        self.raters, self.people = question.raters, question.people
+        self.choices: dict[str, Choice] = {}
+        self.given, self._strict = given, strict
+
+    def choose(self, name: str, values: Iterable[str], default: str = "") -> str:
+        """The wanted value of an option, else the default, else the first of `values`."""
+        known, wanted = tuple(values), self.given.get(name, "")
+        if wanted and wanted not in known and self._strict:
+            raise UsageError(
+                f"no {name} “{wanted}” for this figure", f"Available: {', '.join(known) or 'none'}."
+            )
+        value = wanted if wanted in known else default if default in known else known[0] if known else ""
+        self.choices[name] = Choice(value, known)
+        return value
+
+    def need(self, *names: str) -> None:
+        """Raises RecjudgeError if one of these choices has no value."""
+        lacking = next((name for name in names if not self.choices[name].value), "")
+        if lacking and self.named:
+            who = "person judged" if lacking == "truth" else "judge answered"
+            raise RecjudgeError(f"of the raters named, no {who} this", next_step="Name one that did.")
+        if lacking:
+            raise RecjudgeError(*_LACKING[lacking])
+
+    def options(self, report: str, **options: Any) -> tuple[dict[str, Any], Options]:
+        """The options of a declared report about the topic, and as its functions take them."""
+        from recjudge_tui.reports.declare import REPORTS, Options, checked
+
+        declared = REPORTS[report]
+        about = {"protocol": self.topic.protocol, "aspect": self.topic.aspect}
+        given = {name: value for name, value in about.items() if declared.option(name)} | options
+        return given, Options(checked(declared, given), self.cases)
+
+    def report(self, name: str, **options: Any) -> Table:
+        """A declared report about the topic, on the cases of the figure."""
+        from recjudge_tui.reports.declare import table_of
+
+        given, occasions = self.options(name, **options)[0], self.cases.occasions
+        return table_of(
+            self.project, name, systems=self.cases.systems, contexts=occasions.contexts,
+            served_from=occasions.start, served_to=occasions.end, **given,
+        )  # fmt: skip
+
+
+_LACKING = {
+    "truth": ("no person judged this, so there is no truth for a comparison", "", "Import labels."),
+    "rater": ("only people judged this", "", "Start a run."),
+    "metric": ("no offline metric can be computed for these lists",),
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a figure's function makes of a report; see `Figure`."""
+
+    title: str
+    caption: str
+    table: Table
+    marks: Callable[[], Marks]
+    who: str
+    what: str = ""
+    says: tuple[str, ...] = ("n", "failed")
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """One figure. `draw` chooses its options and makes its marks; `value` is the column that is drawn. `cases`: the ids of
+    the cases behind a mark, where a filter does not say it. `suits`: whether it fits a protocol, and `lacks` the message for
+    one that it does not fit. An option without a flag is only in the app, because a file shows all its values.
+    """
+
+    title: str
+    about: str
+    options: tuple[Option, ...]
+    draw: Callable[[About], Drawn]
+    value: str
+    cases: Callable[[Project, Figure, Row], Iterable[int]] | None = None
+    suits: Callable[[ProtocolFacts], bool] = lambda _: True
+    lacks: str = ""
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The protocols that the figure fits."""
+        return tuple(name for name in offered() if self.suits(protocol_facts(name)))
+
+
+# ---- systems ---------------------------------------------------------------------------------------------------------
+
+EVERYONE = "everyone"
+_FORMULAS = {
+    "q": "Q = (wins + ties) / (losses + ties)",
+    "winrate": "win rate = (wins + ties / 2) / n",
+    "bt": "Bradley and Terry's rating, mean 1000",
+    "mean": "mean score",
+}
+BOARD_WHO = "{system}, judged by {rater}"
+BOARD_SAYS = ("win_rate", "wins", "ties", "position_ties", "losses", "n", "failed")
+
+
+def _leaderboard(about: About) -> Drawn:
+    from recjudge_tui.reports.boards import methods_of
+
+    topic = about.topic
+    chosen = about.choose("rater", (EVERYONE, *about.raters))
+    method = about.choose("method", [name for name in methods_of(topic.protocol) if name != "share"])
+    raters = about.named if chosen == EVERYONE else (chosen,)
+    table = about.report("leaderboard", raters=raters, method=method)
+    # rows against one opponent belong to the Q matrix
+    table = replace(table, rows=tuple(row for row in table.rows if row.get("opponent") is None))
+    by = "" if chosen == EVERYONE else f" by {name_text(chosen)}"
+    unit = "pairs of lists" if compares_lists(topic.protocol) else "cases"
+    caption = (
+        f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, {INTERVAL} over users;"
+        f" {n_text(table.rows, f'{unit} per system')}; failed verdicts are not in n."
+    )
+
+    def marks() -> Forest:
+        # systems in the order of the first rater, each with its raters
+        systems = list(dict.fromkeys(str(row["system"]) for row in table.rows))
+        rows = sorted(table.rows, key=lambda row: systems.index(str(row["system"])))
+        found = tuple(_mark(row, "score", row["system"], group=row["rater"]) for row in rows)
+        # Q is a ratio, and 0 is not on a logarithmic scale
+        ratios = method == "q" and all(mark.value is None or mark.value > 0 for mark in found)
+        return Forest(found, METHOD_NAMES[method], EVEN.get(method), ratios)
+
+    title = f"Leaderboard: {topic.text()}, {METHOD_NAMES[method]}{by}, {CI}"
+    says = BOARD_SAYS[1:] if method == "winrate" else BOARD_SAYS
+    return Drawn(title, caption, table, marks, BOARD_WHO, METHOD_NAMES[method], says)
+
+
+def _label_shares(about: About) -> Drawn:
+    rater, topic = about.choose("rater", about.raters), about.topic
+    about.need("rater")
+    table = about.report("leaderboard", rater=rater, method="share")
+    kinds = [note for note in table.notes if "interval" in note.lower()]
+    caption = (
+        f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"
+        f" {n_text(table.rows, 'verdicts per system')}; failed verdicts are not in n. Under each share its {INTERVAL},"
+        f" if there is room ({'; '.join(kinds) or 'over users'})."
+    )
+
+    def marks() -> Bars:
+        return Bars(
+            tuple(_mark(row, "share", row["system"], group=row["label"]) for row in table.rows),
+            "share of verdicts",
+        )
+
+    title = f"Shares of labels by system: {rater}, {topic.text()}"
+    return Drawn(title, caption, table, marks, who="{system} by {rater}", what="{label}")
+
+
+# a grid of more systems cannot be read: the first and the last of the ranking, or those next to a chosen one
+_MOST, _ENDS, _FIRST_AND_LAST = 14, 6, "first and last"
+# a Q of 4, or of a quarter, has the strongest shade
+_STRONGEST = math.log(4)
+
+
+def _q_matrix(about: About) -> Drawn:
+    from recjudge_tui.stats.defaults import ALPHA
+    from recjudge_tui.store.data.catalogue import known_systems
+
+    rater, topic = about.choose("rater", about.raters), about.topic
+    names = sorted(known_systems(about.project.db, about.project.id))
+    around = ""
+    if len(names) > _MOST or about.given.get("system"):
+        around = about.choose("system", (_FIRST_AND_LAST, *names))
+    about.need("rater")
+    table = about.report("leaderboard", rater=rater, table="matrix")
+    caption = (
+        f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
+        f" {topic.text()}, {n_text(table.rows, 'pairs of lists per cell')}. In brackets: {INTERVAL} over"
+        f" users; bold: p < {ALPHA:g}, the test of the leaderboard, Holm-adjusted."
+    )
+    systems = list(dict.fromkeys(str(row["system"]) for row in table.rows))
+    shown = tuple(systems) if len(systems) <= _MOST else (*systems[:_ENDS], *systems[-_ENDS:])
+    if around in systems:
+        start = min(max(0, systems.index(around) - _ENDS), max(0, len(systems) - 2 * _ENDS))
+        shown = tuple(systems[start : start + 2 * _ENDS])
+    if len(shown) < len(systems):
+        between = [one_line(name, 40) for name in systems if name not in shown]
+        left_out = f"{len(between)} of {len(systems)} systems are not shown: {', '.join(between)}"
+        caption += f" {len(shown)} of {len(systems)} systems are drawn."
+        table = replace(table, notes=(left_out, *table.notes))
+
+    def cell(row: Row) -> GridCell:
+        q, p = real(row["q"]), real(row["p_holm"])
+        shade = None if q is None else math.log(q) / _STRONGEST if q > 0 else -1.0
+        text = UNDEFINED if q is None else f"{q:.2f}"
+        return GridCell(shade, text, _ends(row, "{:.2f}"), p is not None and p < ALPHA, row)
+
+    def marks() -> Grid:
+        cells = {(str(row["system"]), str(row["opponent"])): cell(row) for row in table.rows}
+        return Grid(shown, shown, cells, "system", "against", signed=True, below_title=CI)
+
+    title = f"Q of the system down against the one across, judged by {rater}"
+    return Drawn(title, caption, table, marks, who="{system} against {opponent}, judged by {rater}", what="Q",
+                 says=("wins", "ties", "position_ties", "losses", "n", "failed", "p", "p_holm"))  # fmt: skip
+
+
+def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
+    from recjudge_tui.store.cases.cases import cases_between
+
+    return cases_between(project.db, project.id, str(row["system"]), str(row["opponent"]))
+
+
+def _q_metric(about: About) -> Drawn:
+    from recjudge_tui.reports.declare import table_of
+    from recjudge_tui.reports.side_by_side import NATURAL
+    from recjudge_tui.stats.defaults import TOP_K
+
+    rater, topic = about.choose("rater", about.raters), about.topic
+    if rater:
+        measured = _measured(about, rater)
+    else:
+        known = table_of(about.project, "metrics").rows
+        measured = {_metric_name(row): {} for row in known if isinstance(row["value"], float)}
+    natural = NATURAL.get(topic.aspect, "")
+    default = next((name for name in measured if natural and name in (natural, f"{natural}@{TOP_K}")), "")
+    metric = about.choose("metric", measured, default)
+    about.need("rater", "metric")
+    board = about.report("leaderboard", rater=rater, method="q")
+    related = about.report("leaderboard", rater=rater, table="metrics")
+    values = measured[metric]
+    rows = tuple(
+        {**row, "metric": metric, "measured": values[str(row["system"])]}
+        for row in board.rows
+        if row["opponent"] is None and isinstance(row["q"], float) and str(row["system"]) in values
+    )
+    correlations = [_correlation(row) for row in related.rows if _metric_name(row) == metric]
+    caption = (
+        f"Q of each system judged by {name_text(rater)} ({topic.text()}) against its {metric},"
+        f" {n_text(rows, 'pairs of lists per system')}. Bars: {INTERVAL} of Q over users. {'. '.join(correlations)}."
+    )
+    columns = (
+        *board.columns,
+        Column("metric", "Metric"),
+        Column("measured", "Measured", "float", decimals=4),
+    )
+    notes = (*correlations, *related.notes)
+    table = Table("Q and metric", columns, rows, notes, board.settings)
+
+    def marks() -> Scatter:
+        found = tuple(_mark(row, "q", row["system"], x=real(row["measured"]) or 0.0) for row in rows)
+        return Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
+
+    title = f"Q by {rater} against {metric}"
+    return Drawn(title, caption, table, marks, who="{system}", what="Q", says=("metric", "measured", "n"))
+
+
+def _measured(about: About, rater: str) -> dict[str, dict[str, float]]:
+    """The metrics of the lists that the rater judged, by system."""
+    from recjudge_tui.reports.metrics import METRICS, JudgedLists
+    from recjudge_tui.shapes import base
+    from recjudge_tui.stats.defaults import TOP_K
+    from recjudge_tui.stats.retrieval import NO_CUTOFF
+
+    chosen = base(
+        about.project, Selection(about.topic.protocol, about.topic.aspect, (rater,), cases=about.cases)
+    )
+    judged = JudgedLists(about.project, chosen.ratings.cases)
+    at = chosen.ratings.verdicts[chosen.questions[0]].row
+    found: dict[str, dict[str, float]] = {}
+    for metric in METRICS:
+        name = metric if metric in NO_CUTOFF else f"{metric}@{TOP_K}"
+        if known := {s: value for s, value in judged.values(at, metric).items() if isinstance(value, float)}:
+            found[name] = known
+    return found
+
+
+def _correlation(row: Row) -> str:
+    """How well Q and the metric agree across systems."""
+    r, p = row["pearson"], row["p"]
+    order = "rank the systems alike" if row["same_order"] else "do not rank the systems alike"
+    note = f"; {row['note']}" if row["note"] else ""
+    if not isinstance(r, float) or not isinstance(p, float):
+        systems = f"{row['n']} system{'' if row['n'] == 1 else 's'}"
+        return f"Q and {_metric_name(row)} {order}; no correlation, {systems}{note}"
+    return (
+        f"Pearson's r of Q and {_metric_name(row)} {r:.4f}, p {p:.4f}, {row['n']} systems; they {order}{note}"
+    )
+
+
+def _metric_name(row: Row) -> str:
+    return str(row["metric"]) if row["k"] is None else f"{row['metric']}@{row['k']}"
+
+
+def _flags(about: About) -> Drawn:
+    from recjudge_tui.shapes import ANY_ISSUE
+
+    rater, topic = about.choose("rater", about.raters), about.topic
+    of, show = about.choose("of", ("lists", "items")), about.choose("show", ("table", "intervals", "ranks"))
+    about.need("rater")
+    by_rank = show == "ranks"
+    options = {"of": of, "by": "rank" if by_rank else "system"}
+    # all raters, so that the shares of people stand beside those of a judge
+    table = about.report("flags", raters=about.named, **options)
+    rows = tuple(row for row in table.rows if row["rater"] == rater)
+    if not rows:
+        table = about.report("flags", raters=(rater,), **options)
+    table = replace(table, rows=rows)
+    unit, by = ("items", "rank") if by_rank else (of, "issue")
+    caption = (
+        f"Share of {unit} that {name_text(rater)} flagged, by system and {by}: {topic.text()},"
+        f" {n_text(rows, f'{unit} per share')}; {INTERVAL} over users; failed verdicts are not in n."
+    )
+
+    def marks() -> Marks:
+        if by_rank:
+            ranks = sorted({whole(row["rank"]) for row in rows})
+            found = tuple(
+                _mark(row, "share", row["rank"], group=row["system"], x=ranks.index(whole(row["rank"])))
+                for row in rows
+            )
+            return Lines(found, "rank", "share of items flagged", CI, tuple(map(str, ranks)), band=CI)
+        if show == "intervals":
+            issues = list(dict.fromkeys(row["issue"] for row in rows))
+            ordered = sorted(rows, key=lambda row: issues.index(row["issue"]))
+            return Forest(
+                tuple(_mark(r, "share", r["issue"], group=r["system"]) for r in ordered), f"share of {of}"
+            )
+        cells = {}
+        for row in rows:
+            share = real(row["share"])
+            text = UNDEFINED if share is None else f"{share:.1%}"
+            cells[str(row["issue"]), str(row["system"])] = GridCell(
+                share, text, _ends(row, "{:.1%}"), row=row
+            )
+        down, across = (tuple(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+        return Grid(down, across, cells, "issue", "system", below_title=CI)
+
+    who = "{system}, {issue}" + (" at rank {rank}" if by_rank else "") + ", flagged by {rater}"
+    title = f"Flagged {unit} by system: {rater}, {topic.text()}"
+    return Drawn(title, caption, table, marks, who.replace("{issue}", f"{ANY_ISSUE} issue") if by_rank else who,
+                 f"share of {unit}", ("count", "n", "people", "people_n"))  # fmt: skip
+
+
+def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
+    """The lists in which the rater flagged this issue."""
+    from recjudge_tui.reports.flags import flagged_cases
+
+    # the rater may not know an issue that only others flag
+    selection = Selection(str(row["protocol"]), raters=(str(row["rater"]),), cases=figure.cases)
+    return flagged_cases(project, selection, row, figure.chosen("of")) if row["count"] else ()
+
+
+def _trend(about: About) -> Drawn:
+    from recjudge_tui.reports.declare import on_cases
+    from recjudge_tui.reports.trend import FLAGS, WIN_RATE
+    from recjudge_tui.store.occasions import has_dated_cases
+
+    rater, topic = about.choose("rater", about.raters), about.topic
+    usual = "day" if has_dated_cases(about.project.db, about.project.id) else "import"
+    over = cast(Over, about.choose("over", OVER, usual))
+    about.need("rater")
+    table = on_cases(
+        about.project, "trend", replace(about.cases, systems=()), over=over, protocol=topic.protocol, rater=rater,
+        aspect=topic.aspect, metrics=("none",), of=about.cases.systems,
+    )  # fmt: skip
+    rows = tuple(
+        row for row in table.rows if row["rater"] == rater and row["system"] is not None
+        and row["opponent"] is None and row["figure"] != FLAGS
+    )  # fmt: skip
+    figures = list(dict.fromkeys(row["figure"] for row in rows))
+    rows = tuple(row for row in rows if row["figure"] == figures[0])
+    # the periods from which on another model or prompt answers
+    changes = [c for c in cast(list[dict[str, str]], table.settings["changes"]) if c["rater"] == rater]
+    said = [f"{change['period']}: {change['change']}" for change in changes]
+    figure = str(figures[0]).replace("_", " ") if rows else ""
+    caption = (
+        f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
+        f" users; {n_text(rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
+    )
+    if len(figures) > 1:
+        caption += " The other categories are in the table of the trend."
+    caption += f" {'; '.join(said)}." if said else ""
+
+    def marks() -> Lines:
+        periods = sorted({str(row["period"]) for row in rows}, key=period_order)
+        found = [
+            _mark(row, "value", row["period"], group=row["system"], x=periods.index(str(row["period"])))
+            for row in rows
+        ]
+        even = Reference(0.5, "even", "as many wins as losses") if figures[0] == WIN_RATE else None
+        at = {float(periods.index(c["period"])): c["now"] for c in changes if c["period"] in periods}
+        return Lines(tuple(found), over, figure, CI, tuple(periods), band=CI, level=even, changes=at)
+
+    table = replace(table, rows=rows, notes=(*said, *table.notes))
+    title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
+    return Drawn(title, caption, table, marks, "{system}, {period}, judged by {rater}", figure)
+
+
+def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
+    from recjudge_tui.store.occasions import case_periods
+
+    periods = case_periods(project.db, project.id, cast(Over, figure.chosen("over")))
+    return (case for case, period in periods.items() if period == row["period"])
+
+
+# ---- raters ----------------------------------------------------------------------------------------------------------
+
+
+def _confusion(about: About) -> Drawn:
+    rater = about.choose("rater", about.raters)
+    others = [name for name in about.raters if name != rater]
+    truth = about.choose("truth", others, about.people[0] if about.people else "")
+    if not truth:
+        raise RecjudgeError("a confusion table needs a second rater")
+    table, topic = about.report("agreement", raters=(rater, truth), confusion=True), about.topic
+    rows, n = table.rows, 0
+    if rows:
+        # the report uses the later rater of a pair as the reference, independent of the user's order
+        rater, truth, n = str(rows[0]["rater_a"]), str(rows[0]["rater_b"]), whole(rows[0]["n"])
+    caption = (
+        f"Labels of {name_text(rater)} (rows) by label of {name_text(truth)} (columns): {topic.text()},"
+        f" n = {n:,} cases that both judged. Each cell: the count and its share of the row; the shade is that share."
+    )
+
+    def marks() -> Grid:
+        labels = tuple(dict.fromkeys(str(row["label_a"]) for row in rows))
+        across, down = (
+            tuple(sum(whole(row["count"]) for row in rows if row[key] == label) for label in labels)
+            for key in ("label_a", "label_b")
+        )
+        totals, cells = dict(zip(labels, across, strict=True)), {}
+        for row in rows:
+            a, b, count = str(row["label_a"]), str(row["label_b"]), whole(row["count"])
+            share = count / totals[a] if totals[a] else None
+            cells[a, b] = GridCell(share, f"{count:,}", "" if share is None else f"{share:.0%}", a == b, row)
+        return Grid(
+            labels,
+            labels,
+            cells,
+            rater,
+            truth,
+            row_sums=across,
+            column_sums=down,
+            below_title="share of the row",
+        )
+
+    title = f"{rater} (down) against {truth} (across), n={n:,}"
+    who = "{rater_a} {label_a}, {rater_b} {label_b}"
+    return Drawn(title, caption, table, marks, who, "", ("share", "n"))
+
+
+def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
+    from recjudge_tui.reports.agreement import cell_cases
+
+    about = About(Asked(project, figure.topics, figure.topic, (), ()), figure.cases, {}, strict=False)
+    raters = (str(row["rater_a"]), str(row["rater_b"]))
+    return cell_cases(project, row, about.options("agreement", raters=raters, confusion=True)[1])
+
+
+def _ensembles(about: About) -> Drawn:
+    from recjudge_tui.stats.registry import CORRELATIONS, label_of
+
+    truth, level = about.choose("truth", about.people), about.choose("level", LEVEL_NAMES)
+    stat, topic = about.choose("stat", CORRELATIONS), about.topic
+    about.need("truth")
+    members = tuple(name for name in about.named if name != truth)
+    table = about.report(
+        "agreement", truth=truth, stats=(stat,), levels=(level,), raters=members, ensembles=True
+    )
+    rows = table.rows
+    quartiles = "; ".join(
+        f"{whole(row['size'])}: {row['q1']:.2f}, {row['median']:.2f}, {row['q3']:.2f}"
+        for row in rows
+        if row["q1"] is not None and whole(row["subsets"]) > 1
+    )
+    caption = (
+        f"Means of 1 to {len(rows)} raters against {name_text(truth)}: {topic.text()}, {n_text(rows)}."
+        f" {label_of(stat)}, {LEVEL_NAMES[level]}. Line: mean over all sets of that size; band: lowest to highest"
+        f" set (a range over sets, not a confidence interval). Quartiles by number of raters: {quartiles}."
+    )
+
+    def marks() -> Lines:
+        found = tuple(
+            Mark(str(row["size"]), mean, real(row["min"]), real(row["max"]), "mean", at, whole(row["n"]), row=row,
+                 details=(f"{mean:.3f}", f"{whole(row['subsets'])} sets"))
+            for at, row in enumerate(row for row in rows if row["mean"] is not None)
+            if (mean := real(row["mean"])) is not None
+        )  # fmt: skip
+        y, ticks = f"{label_of(stat)}, {LEVEL_NAMES[level]}", tuple(mark.name for mark in found)
+        return Lines(found, "raters", y, "lowest to highest set", ticks, band="lowest to highest set")
+
+    title = f"Means of 1 to {len(rows)} raters against {truth}: lowest, mean, highest"
+    says = ("n", "max", "best", "min", "worst", "q1", "median", "q3")
+    return Drawn(title, caption, table, marks, "{size} of the raters, {subsets} sets", "mean", says)
+
+
+def _runs(about: About) -> Drawn:
+    from recjudge_tui.reports.common.scales import categories, statistic_of
+    from recjudge_tui.reports.figures.runs import runs_table
+    from recjudge_tui.stats.registry import STATISTICS, label_of
+
+    topic, facts = about.topic, protocol_facts(about.topic.protocol)
+    db, identity = about.project.db, about.project.id
+    ordered = topic not in categories(db, identity)
+    fitting = (
+        name
+        for name, statistic in STATISTICS.items()
+        if (statistic.correlation or facts.labels or not ordered)
+        and (facts.of_pairs or not statistic.directed)
+    )
+    truth = about.choose("truth", about.people)
+    stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
+    about.need("truth")
+    table = runs_table(
+        about.project, Selection(*topic, readers=True, cases=about.cases), about.named, truth, stat
+    )
+    top = next((top for row in table.rows if (top := real(row["ceiling"])) is not None), None)
+    caption = (
+        f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases per run')};"
+        f" bars: {INTERVAL} over users."
+        + ("" if top is None else f" Dashed line: agreement between people ({top:.3f}).")
+    )
+    lacking = (
+        f"run {r['run']} ({r['rater']}) has no value: {r['note']}" for r in table.rows if r["value"] is None
+    )
+    table = replace(table, notes=(*lacking, *table.notes))
+
+    def marks() -> Lines:
+        found = tuple(
+            replace(
+                _mark(row, "value", row["run"], group=row["rater"], x=at),
+                details=(str(row["started"])[:10], f"n={whole(row['n']):,}"),
+            )
+            for at, row in enumerate(table.rows)
+        )
+        level = None if top is None else Reference(top, "people", f"agreement between people, {top:.3f}")
+        return Lines(found, "run", label_of(stat), CI, tuple(m.name for m in found), joined=True, level=level)
+
+    who = "run {run}, {rater}, {started:.16}"
+    what = f"{label_of(stat)} with {name_text(truth, 40)}"
+    return Drawn(
+        f"{label_of(stat)} of each run with {truth}, {CI}",
+        caption,
+        table,
+        marks,
+        who,
+        what,
+        ("n", "verdicts"),
+    )
+
+
+def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
+    from recjudge_tui.store.verdicts.changes import cases_by_run
+
+    runs = cases_by_run(project.db, project.id, *figure.topic)
+    return next((run.cases for run in runs if str(run.id) == row["run"]), ())
+
+
+def _calibration(about: About) -> Drawn:
+    from recjudge_tui.reports.calibration import GIVEN, STAGES, error_table, reliability_table
+    from recjudge_tui.stats.defaults import BINS
+
+    judges = [name for name in about.raters if name not in about.people]
+    rater, truth = about.choose("rater", judges), about.choose("truth", about.people)
+    method = about.choose("method", ("isotonic", "temperature"))
+    front, topic = about.choose("stage", STAGES), about.topic
+    about.need("rater", "truth")
+    stated = _stated(about.project, rater, truth, topic, method, about.cases)
+    table, errors = reliability_table(stated), []
+    for row in error_table(stated).rows:
+        if row["stat"] == "ece" and (value := real(row["value"])) is not None:
+            ends = f"{row['stage']}: expected calibration error {value:.3f}"
+            errors.append(f"{ends}{_ends(row, ' [{:.3f}', ', {:.3f}]')}, n = {whole(row['n']):,}")
+    n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
+    caption = (
+        f"How often {name_text(rater)} gives the label of {name_text(truth)} at each confidence: {topic.text()},"
+        f" n = {n:,} labelled verdicts, up to {BINS} bins; bars: {INTERVAL} over users. Calibrated ({method}) by labels of"
+        f" other users. {'. '.join(text[:1].upper() + text[1:] for text in errors)}."
+    )
+
+    def marks() -> Lines:
+        found = tuple(
+            replace(
+                _mark(row, "accuracy", "", group=row["stage"], x=real(row["confidence"]) or 0.0),
+                bin=(real(row["low"]) or 0.0, real(row["high"]) or 0.0),
+            )
+            for row in table.rows
+        )
+        return Lines(
+            found, "confidence (mean of the bin)", "share right", CI, diagonal="perfect calibration", counts="verdicts",
+            front=front,
+        )  # fmt: skip
+
+    table = replace(table, notes=(*errors, *table.notes))
+    who = "confidence {low:.2f} to {high:.2f} {stage}"
+    return Drawn(f"Calibration of {rater} against {truth}, n={n}", caption, table, marks, who, "right in",
+                 ("confidence", "n", "gap"))  # fmt: skip
+
+
+def _stated(
+    project: Project, rater: str, truth: str, topic: Topic, method: str, cases: CaseSelection
+) -> list[Stated]:
+    from recjudge_tui.reports.calibration import stated_confidences
+
+    protocol, aspect = topic
+    return stated_confidences(
+        project, rater, truth, protocol=protocol, aspect=aspect, method=method, cases=cases
+    )
+
+
+def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
+    import numpy as np
+
+    from recjudge_tui.reports.calibration import GIVEN
+    from recjudge_tui.stats.defaults import BINS
+
+    rater, truth, method = (figure.chosen(name) for name in ("rater", "truth", "method"))
+    for group in _stated(project, rater, truth, figure.topic, method, figure.cases):
+        confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
+        known = ~np.isnan(group.truth) & ~np.isnan(confidence)
+        # equal bins; the last one includes 1
+        place = np.minimum((confidence[known] * BINS).astype(np.int64), BINS - 1)
+        yield from group.case[known][place == round((real(row["low"]) or 0.0) * BINS)].tolist()
+
+
+def _mark(row: Row, key: str, name: object, *, group: object = "", x: float = 0.0) -> Mark:
+    """The mark of a row with its interval; the numbers are those of the report."""
+    return Mark(
+        str(name), real(row[key]), real(row["ci_low"]), real(row["ci_high"]), str(group), x, whole(row["n"]),
+        str(row["note"] or ""), row,
+    )  # fmt: skip
+
+
+def _ends(row: Row, low: str, high: str = "") -> str:
+    """`[0.12, 0.34]`; empty without an interval."""
+    first, last = real(row["ci_low"]), real(row["ci_high"])
+    if first is None or last is None:
+        return ""
+    return low.format(first) + high.format(last) if high else f"[{low.format(first)}, {low.format(last)}]"
+
+
+# ---- the declarations ------------------------------------------------------------------------------------------------
+
+_RATER = RATER.but(help="Figures only. Default: the first judge; leaderboard: all.", label="judged by")
+_TRUTH = TRUTH.but(
+    help="Figures only. Default: users, a consensus, an annotator.", metavar="T", label="truth"
+)
+_METHOD = Option(
+    "method", str, "leaderboard: as in the command; calibration: isotonic or temperature.", flag="--method",
+    metavar="NAME", label="method",
+)  # fmt: skip
+_STAT = Option(
+    "stat", str, "runs (default qwk, pearson for scores), ensembles (pearson).", flag="--stat", metavar="NAME",
+    label="statistic",
+)  # fmt: skip
+_LEVEL = Option(
+    "level", str, "ensembles: dataset, user or pair.", flag="--level", metavar="NAME", label="level"
+)
+_METRIC = Option(
+    "metric", str, "q-metric: auc, ndcg@10, ...", flag="--metric", metavar="NAME", label="metric"
+)
+_OVER = Option("over", str, "trend: day, week, month or import.", flag="--over", metavar="PERIOD", label="by")
+_OF = Option("of", str, "flags: lists or items.", flag="--of", metavar="UNIT", label="share of")
+_SYSTEM = Option(
+    "system", str, "q-matrix of many systems: those next to S. Default: first and last.", flag="--system", metavar="S",
+    label="systems next to", completes="system",
+)  # fmt: skip
+_SHOW = Option("show", str, "flags: table, intervals or ranks.", flag="--show", metavar="FORM", label="as")
+_STAGE = Option("stage", str, "Which confidence is in front.", label="confidence")
+
+_PAIRS: dict[str, Any] = {
+    "suits": lambda facts: facts.of_pairs,
+    "lacks": "this figure counts wins between two lists, and {} judges one thing at a time",
+}
+# the order is that of the keys on the screen of figures
+FIGURES: dict[str, FigureKind] = {
+    "confusion": FigureKind(
+        "confusion", "the labels of one rater by the labels of another",
+        (_RATER.but(label="rater"), _TRUTH.but(label="against")), _confusion, "count", _cell_cases,
+    ),
+    "q-matrix": FigureKind(
+        "Q matrix", "each system against each, with intervals", (_RATER, _SYSTEM), _q_matrix, "q", _pair_cases, **_PAIRS,
+    ),
+    "q-metric": FigureKind(
+        "Q and metric", "Q of each system against an offline metric", (_RATER, _METRIC), _q_metric, "q", **_PAIRS,
+    ),
+    "ensembles": FigureKind(
+        "ensembles", "correlation of the mean of 1 to K raters with a truth", (_TRUTH, _STAT, _LEVEL), _ensembles, "mean",
+    ),
+    "runs": FigureKind(
+        "runs", "agreement of each run with a truth, in time order", (_TRUTH, _STAT), _runs, "value", _run_cases,
+    ),
+    "calibration": FigureKind(
+        "calibration", "how often a judge is right at each confidence",
+        (_RATER.but(label="rater"), _TRUTH, _METHOD, _STAGE), _calibration, "accuracy", _bin_cases,
+    ),
+    "label-shares": FigureKind(
+        "label shares", "labels of each system as stacked bars", (_RATER,), _label_shares, "share",
+        suits=lambda facts: bool(facts.labels) and not facts.of_pairs,
+        lacks="this figure counts labels of single lists or texts, and {} gives no such labels",
+    ),
+    "leaderboard": FigureKind(
+        "leaderboard", "systems ranked, with intervals", (_RATER, _METHOD.but(label="ranking")), _leaderboard, "score",
+    ),
+    "trend": FigureKind(
+        "trend", "how each system is judged over time", (_RATER, _OVER), _trend, "value", _period_cases,
+    ),
+    "flags": FigureKind(
+        "flags", "what is flagged in the lists of each system", (_RATER.but(label="flagged by"), _OF, _SHOW), _flags,
+        "share", _flagged, suits=lambda facts: facts.unit == "list",
+        lacks="this figure counts flagged items of single lists, and {} judges no single lists",
+    ),
+}  # fmt: skip
+# the options that every figure has come first
+COMMON = (
+    PROTOCOL.but(help="Figures only. Default: the question most raters answered."),
+    ASPECT.but(help="Figures only. Default: overall."),
+)
+OPTIONS = (*COMMON, _RATER, _TRUTH, _METHOD, _STAT, _LEVEL, _METRIC, _OVER, _OF, _SYSTEM, _SHOW)
+
+
+def options_of(name: str) -> tuple[Option, ...]:
+    """The options of a figure on the command line. Raises UsageError for an unknown figure."""
+    if name not in FIGURES:
+        raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
+    return (*COMMON, *(option for option in FIGURES[name].options if option.flag))
+
+
+def figure(
+    project: Project,
+    name: str,
+    given: Mapping[str, str] | None = None,
+    *,
+    occasions: OccasionFilter = EVERY_OCCASION,
+    systems: tuple[str, ...] = (),
+    raters: tuple[str, ...] = (),
+    strict: bool = True,
+) -> Figure:
+    """One of FIGURES about a project, of these occasions, systems and raters (empty: all), with these values of its options.
+
+    With `strict`, values that do not fit raise UsageError or NotFoundError, and a figure without numbers raises
+    RecjudgeError. Otherwise such a figure has no rows, and its notes say why.
+    """
+    from recjudge_tui.reports.common.segments import (
+        about_occasions,
+        about_systems,
+        occasions_note,
+        systems_note,
+    )
+    from recjudge_tui.store.data.catalogue import check_systems
+    from recjudge_tui.store.occasions import check_contexts
+
+    known, given = options_of(name), given or {}
+    if strict and (
+        unknown := [option for option in given if option not in {o.name for o in (*known, _STAGE)}]
+    ):
+        listed = ", ".join(option.name for option in known)
+        raise UsageError(f"the figure {name} has no option {unknown[0]}", f"It has {listed}.")
+    kind, every = FIGURES[name], topics(project)
+    topic = Topic(given.get("protocol", ""), given.get("aspect", ""))
+    if strict:
+        topic = _chosen(every, topic, kind.protocols)
+    cases = CaseSelection(occasions, systems=systems)
+    empty = Figure(name, topic, kind.title, cases=cases, topics=every, value=kind.value)
+    if topic.protocol and topic.protocol not in kind.protocols:
+        judged = dict.fromkeys(t.protocol for t in every if t.protocol in kind.protocols)
+        advice = f"choose one about {' or '.join(judged)}" if judged else "this project has none"
+        return replace(empty, notes=(f"{kind.lacks.format(topic.protocol)}: {advice}",))
+    choices: Mapping[str, Choice] = {}
+    try:
+        check_contexts(project.db, project.id, occasions)
+        check_systems(project.db, project.id, systems)
+        about = About(asked(project, topic, every, raters), cases, given, strict=strict)
+        choices = about.choices
+        drawn = kind.draw(about)
+    except RecjudgeError as error:
+        if strict:
+            raise
+        said = tuple(part for part in (error.title, error.cause, error.next_step) if part)
+        return replace(empty, choices=choices, notes=said)
+    table = about_occasions(about_systems(drawn.table, systems), occasions)
+    if not table.rows and strict:
+        why = "; ".join(table.notes) or "There is nothing to draw."
+        raise RecjudgeError(f"no figure “{name}” of {topic.text()}", why)
+    if not table.rows:
+        return replace(empty, choices=choices, notes=table.notes)
+    sentences = [drawn.caption, *_about_raters(about, table.rows)]
+    sentences += [_sentence(systems_note(systems))] if systems else []
+    sentences += [_sentence(occasions_note(occasions))] if occasions != EVERY_OCCASION else []
+    return replace(
+        empty, title=drawn.title, caption=" ".join(sentences), table=table, marks=drawn.marks(), notes=table.notes,
+        choices=choices, who=drawn.who, what=drawn.what, says=drawn.says,
+    )  # fmt: skip
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}."
+
+
+def _about_raters(about: About, rows: Iterable[Row]) -> Iterator[str]:
+    """Sentences for the caption about the raters in a figure."""
+    from recjudge_tui.reports.common.scales import combined_notes
+    from recjudge_tui.store.verdicts.ratings import project_raters
+
+    keys = ("rater", "rater_a", "rater_b", "truth")
+    raters = project_raters(about.project.db, about.project.id)
+    shown = {about.choices[key].value for key in keys if key in about.choices}
+    shown |= {str(row[key]) for row in rows for key in keys if key in row}
+    for note in combined_notes(raters[name] for name in shown if name in raters):
+        yield f"{note}."
+
+
+def _chosen(every: Sequence[Topic], wanted: Topic, protocols: tuple[str, ...]) -> Topic:
+    """The first topic of the wanted protocol and aspect, and of one of `protocols`. Raises UsageError."""
+    from recjudge_tui.shapes import protocols_meeting
+
+    protocol, aspect = wanted
+    protocols_meeting(protocol or None)
+    if not every:
+        raise UsageError("there are no verdicts yet", next_step="Import labels or start a run.")
+    if protocol and protocol not in protocols:
+        raise UsageError(
+            f"this figure cannot be drawn of {protocol}", f"It can be drawn of {' and '.join(protocols)}."
+        )
+    judged = [t for t in every if t.protocol in protocols and protocol in ("", t.protocol)]
+    if not judged:
+        of = protocol or " or ".join(protocols)
+        raise UsageError(f"there are no verdicts on {of} here", next_step="Import labels or start a run.")
+    found = next((topic for topic in judged if aspect in ("", topic.aspect)), None)
+    if found is None:
+        known = ", ".join(dict.fromkeys(topic.aspect for topic in judged))
+        raise UsageError(f"there are no verdicts on an aspect “{aspect}”", f"Available: {known}.")
+    return found
+
+
+def behind(project: Project, drawn: Figure, row: Row) -> Behind:
+    """The cases behind the mark of a row, on the occasions of the figure."""
+    cases = FIGURES[drawn.name].cases
+    if cases is None or (drawn.name == "flags" and not row["count"]):
+        return Behind(drawn.filter_of(row), None if cases is None else ())
+    return Behind(drawn.filter_of(row), tuple(cases(project, drawn, row)), named(drawn.who, row))

@@ -1,1 +1,0 @@
-"""Figures drawn with Matplotlib, as SVG, PNG or PDF."""
