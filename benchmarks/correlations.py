@@ -245,7 +245,7 @@ def made_up(texts: int = 2536) -> Scores:
 def generate(path: Path, cases: int) -> None:
     """A judge's and the users' scores of `cases` texts, 9 per pair of user and film, 8 pairs per user, 4 aspects."""
     from recjudge_tui.store.database import now
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.projects import create_project
     from recjudge_tui.store.schema import connect
 
     rng = np.random.default_rng(0)

@@ -177,7 +177,7 @@ def _medians(*functions: Callable[[], object], rounds: int) -> list[float]:
 def generate(path: Path, verdicts: int) -> None:
     """A project with a rater's verdict on every one of its pairs, a user each, all pairs of five systems."""
     from recjudge_tui.store.database import now
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.projects import create_project
     from recjudge_tui.store.schema import connect
 
     pairs = [(f"s{i}", f"s{j}") for i in range(FEW) for j in range(i + 1, FEW)]

@@ -22,7 +22,7 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 

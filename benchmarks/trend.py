@@ -73,7 +73,7 @@ def _median(function: Callable[[], object], rounds: int) -> tuple[float, float]:
 def generate(path: Path, days: int, users: int) -> None:
     """A project with one rater's verdict on every list."""
     from recjudge_tui.store.database import now
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.projects import create_project
     from recjudge_tui.store.schema import connect
 
     times = [f"{date(2025, 1, 1) + timedelta(day)}T08:00:00+00:00" for day in range(days)]

@@ -14,7 +14,7 @@ BATCH = 25
 def generate(path: Path, verdicts: int) -> None:
     """A project `big` with one run of `verdicts` pairwise verdicts, both orders answered."""
     from recjudge_tui.store.database import now
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.projects import create_project
     from recjudge_tui.store.schema import connect
 
     with connect(path) as db, db.transaction():

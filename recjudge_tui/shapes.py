@@ -22,9 +22,9 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
-from recjudge_tui.store.prompts.prompts import finer_labels
-from recjudge_tui.store.raters.raters import find_rater, rater_row
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.prompts import finer_labels
+from recjudge_tui.store.raters import find_rater, rater_row
+from recjudge_tui.store.runs import run_row
 from recjudge_tui.store.verdicts.answers import CallRows, load_answers, load_calls
 from recjudge_tui.store.verdicts.changes import run_configurations
 from recjudge_tui.store.verdicts.flags import FlaggedLists, folded, load_flags

@@ -16,7 +16,7 @@ import pytest
 
 from recjudge_tui import Project, open_project
 from recjudge_tui.errors import NotFoundError, StoreError, UsageError
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import ROOT

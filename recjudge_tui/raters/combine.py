@@ -22,14 +22,16 @@ from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.combining.consensus import RULES, Rule, joint
 from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.combined import (
+from recjudge_tui.store.raters import (
     DerivedVerdict,
     InputVerdict,
+    ensure_rater,
+    find_rater,
     input_verdicts,
+    rater_row,
     replace_verdicts,
     tie_label,
 )
-from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
 from recjudge_tui.store.verdicts.scales import stored_scales
 
 MISSING = "not judged by all raters"

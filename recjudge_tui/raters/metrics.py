@@ -24,8 +24,14 @@ from recjudge_tui.store.cases.metric_inputs import (
 )
 from recjudge_tui.store.data.heldout import load_evaluation_data
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts, tie_label
-from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
+from recjudge_tui.store.raters import (
+    DerivedVerdict,
+    ensure_rater,
+    find_rater,
+    rater_row,
+    replace_verdicts,
+    tie_label,
+)
 
 NAMES: tuple[str, ...] = (*TEXT_METRICS, *LIST_METRICS)
 _KNOWN = f"Texts: {', '.join(TEXT_METRICS)}. Lists: {', '.join(LIST_METRICS)}."

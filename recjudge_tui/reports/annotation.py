@@ -13,9 +13,8 @@ from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import usual_statistic
-from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
-from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import Assignment, Vote, done_seconds, project_assignments, votes
 
 _COLUMNS = (
     Column("annotator", "Annotator"),

@@ -61,9 +61,8 @@ from recjudge_tui.stats.hypotheses import (
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import prompt_text
-from recjudge_tui.store.runs.judges import newest_judges
-from recjudge_tui.store.runs.runs import list_runs
+from recjudge_tui.store.prompts import prompt_text
+from recjudge_tui.store.runs import list_runs, newest_judges
 from recjudge_tui.store.verdicts.changes import (
     Answered,
     Cell,

@@ -21,9 +21,8 @@ from recjudge_tui.reports.common.table import Note
 from recjudge_tui.shapes import Base
 from recjudge_tui.stats.planning import initial_state, update_state
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.runs.early_stopping import case_statuses, runs_until_decided
-from recjudge_tui.store.runs.runs import run_progress, run_row
+from recjudge_tui.store.prompts import prompt_by_id
+from recjudge_tui.store.runs import case_statuses, run_progress, run_row, runs_until_decided
 
 MOST_PAIRS = 10
 

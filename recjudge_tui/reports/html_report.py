@@ -156,8 +156,8 @@ def _picture(page: Page, name: str, protocol: str, prefix: str) -> Picture:
 
 def prompts(page: Page) -> Part:
     """The texts of all prompts that runs of the project used."""
-    from recjudge_tui.store.prompts.prompts import prompt_text
-    from recjudge_tui.store.runs.runs import list_runs
+    from recjudge_tui.store.prompts import prompt_text
+    from recjudge_tui.store.runs import list_runs
 
     db = page.project.db
     used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
@@ -192,8 +192,8 @@ def project_report(
 
     Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
     """
-    from recjudge_tui.store.data.catalogue import check_systems
-    from recjudge_tui.store.raters.raters import rater_row
+    from recjudge_tui.store.data_ import check_systems
+    from recjudge_tui.store.raters import rater_row
 
     check_systems(project.db, project.id, options.systems)
     for name in options.raters:

@@ -45,10 +45,10 @@ from recjudge_tui.stats.retrieval import (
     list_values,
 )
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
-from recjudge_tui.store.data.catalogue import check_judgeable, systems
-from recjudge_tui.store.data.held_out_copies import held_out_copies
+from recjudge_tui.store.cases_ import untimed_count, untimed_note
 from recjudge_tui.store.data.heldout import has_held_out, lists_of, load_evaluation_data
-from recjudge_tui.store.occasions import untimed_count, untimed_note
+from recjudge_tui.store.data_ import check_judgeable, systems
+from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.verdicts.generations import judged_content
 from recjudge_tui.store.verdicts.ratings import CaseColumns
 

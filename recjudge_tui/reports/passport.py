@@ -44,9 +44,7 @@ from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
 from recjudge_tui.stats.registry import SHARE, STATISTICS
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.call_statistics import (
+from recjudge_tui.store.calls import (
     RaterRun,
     cached_calls,
     call_counts,
@@ -54,7 +52,9 @@ from recjudge_tui.store.runs.call_statistics import (
     rater_runs,
     repeated_answers,
 )
-from recjudge_tui.store.runs.judges import ServedModel, served_models
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.runs import ServedModel, served_models
 from recjudge_tui.store.verdicts.ratings import Rater, project_questions, project_raters
 
 # ---- passport rows -----------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from recjudge_tui.stats.planning import (
     user_sizes,
     win_rate_discordance,
 )
-from recjudge_tui.store.data.catalogue import check_systems
+from recjudge_tui.store.data_ import check_systems
 from recjudge_tui.store.verdicts.ratings import Question
 
 _FEW_USERS = 30

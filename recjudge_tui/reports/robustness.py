@@ -52,13 +52,13 @@ from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm, paired_counts, share_difference, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import tally
-from recjudge_tui.store.cases.made_lists import (
+from recjudge_tui.store.calls import rater_runs
+from recjudge_tui.store.cases_ import (
     foreign_lists,
     items_had,
     who_judged,
 )
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.call_statistics import rater_runs
+from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.verdicts.generations import (
     Lifetimes,
     adversarial_lifetimes,

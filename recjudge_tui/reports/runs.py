@@ -15,20 +15,23 @@ from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, W
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.groups import OtherStage, other_stage
-from recjudge_tui.store.runs.progress import (
+from recjudge_tui.store.runs import (
     CallTroubles,
     FinishedCall,
     MarkedCounts,
+    OtherStage,
     VerdictCount,
     call_troubles,
     marked_counts,
     newest_calls,
     newest_times,
+    other_stage,
     prompt_label,
+    run_progress,
+    run_row,
+    run_setups,
     verdict_counts,
 )
-from recjudge_tui.store.runs.runs import run_progress, run_row, run_setups
 
 NEWEST_TIMES = 1000
 RATE_OVER_CALLS = 50

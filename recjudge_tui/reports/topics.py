@@ -10,7 +10,7 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import READERS, REFERENCES
 from recjudge_tui.project import Project
-from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.raters import rater_row
 
 
 class Topic(NamedTuple):

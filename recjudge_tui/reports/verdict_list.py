@@ -16,10 +16,9 @@ from recjudge_tui.reports.common.table import Column, Note, Row, Table, with_col
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
-from recjudge_tui.store.verdicts.filter_names import check_filter_names
-from recjudge_tui.store.verdicts.listing import VerdictRow, filtered_ids, verdict_rows
+from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.verdicts.ratings import project_raters
+from recjudge_tui.store.verdicts_ import ATTENTION, Queue, VerdictRow, filtered_ids, queue, verdict_rows
 
 _COLUMNS = (
     Column("verdict_id", "Verdict", minor=True),

@@ -216,7 +216,9 @@ def _not_ours(database: Database, thing: _Object, cause: str) -> StoreError:
 
 def _difference(theirs: str, ours: str) -> str:
     """Both texts from shortly before the place where they part."""
-    same = next((n for n, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), min(len(theirs), len(ours)))
+    same = next(
+        (n for n, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), min(len(theirs), len(ours))
+    )
     start = theirs.rfind(" ", 0, max(same - 40, 0)) + 1
     return f"It says “{theirs[start : start + 90]}”; recjudge's says “{ours[start : start + 90]}”."
 

@@ -12,7 +12,7 @@ from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
+from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.schema import connect
 from tests.support import samples
 from tests.support.fork_server import ForkedProcess

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.reports.annotation import annotation_table, running_agreement
-from recjudge_tui.store.annotation.tasks import skip_task
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.people import skip_task
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks
 from tests.support.verdicts import Project, agreement

@@ -21,7 +21,7 @@ from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.passport import passport_table
-from recjudge_tui.store.projects.experiments import Outcome, add_outcome
+from recjudge_tui.store.projects import Outcome, add_outcome
 from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case
 
 DRAWS = 10

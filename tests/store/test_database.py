@@ -13,7 +13,7 @@ import pytest
 
 from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
 from recjudge_tui.store.database import Database, backup, use_wal
-from recjudge_tui.store.projects.projects import create_project, find_project
+from recjudge_tui.store.projects import create_project, find_project
 from recjudge_tui.store.schema import connect
 from tests.support.servers.process import ROOT
 

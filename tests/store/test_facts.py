@@ -18,8 +18,8 @@ def value(db: Database, expression: str, protocol: str) -> object:
 def test_sql_says_of_every_protocol_what_its_facts_say(db: Database) -> None:
     with registered():
         for name, known in PROTOCOLS.items():
-            assert value(db, facts.question_of("v.protocol"), name) == protocols.question_of(name)
-            assert value(db, facts.smallest_disagreement(), name) == known.disagreement
+            assert value(db, facts.question_in("v.protocol"), name) == protocols.question_of(name)
+            assert value(db, facts.disagreement_in(), name) == known.disagreement
             assert value(db, facts.width(), name) == known.high - known.low
             assert value(db, facts.about_systems("v.protocol"), name) == (not known.tests_judges)
             of_pairs = known.of_pairs and not known.tests_judges

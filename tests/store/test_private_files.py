@@ -13,7 +13,7 @@ import pytest
 from recjudge_tui.errors import UsageError
 from recjudge_tui.files import scratch_folder, whole_file
 from recjudge_tui.store.database import backup
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from tests.support.waiting import HANG_S
 

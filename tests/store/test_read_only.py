@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.errors import StoreError
 from recjudge_tui.store.database import is_read_only
-from recjudge_tui.store.projects.projects import create_project, project_names
+from recjudge_tui.store.projects import create_project, project_names
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project
 

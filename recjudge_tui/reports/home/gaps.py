@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from recjudge_tui.domain.protocols import SAER, with_unit
 
 if TYPE_CHECKING:
-    from recjudge_tui.store.projects.contents import DataCounts
+    from recjudge_tui.store.projects import DataCounts
 
 Remedy = Literal["import", "judge", "label", "compare"]
 

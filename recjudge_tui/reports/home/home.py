@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.reports.home.gaps import Gap, Step, gaps, steps
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name, project_overview
-from recjudge_tui.store.runs.progress import NewestRun, newest_runs
+from recjudge_tui.store.projects import project_name, project_overview
+from recjudge_tui.store.runs import NewestRun, newest_runs
 
 # each part imports what it reads, so that the app paints its first screen without all of that
 if TYPE_CHECKING:
     from recjudge_tui.reports.home.judged import Subject
     from recjudge_tui.reports.home.results import Board, FlagShares, PeopleAgreement, Trend
-    from recjudge_tui.store.projects.contents import DataCounts
+    from recjudge_tui.store.projects import DataCounts
     from recjudge_tui.store.verdicts.answers import FlipCount
 
 RUNS_NAMED = 6
@@ -108,7 +108,7 @@ def with_next_part(db: Database, project_id: int, home: Home) -> Home:
 
 
 def _totals(db: Database, project_id: int, _: Home) -> Totals:
-    from recjudge_tui.store.verdicts.listing import newest_judged_run
+    from recjudge_tui.store.verdicts_ import newest_judged_run
 
     (row,) = project_overview(db, project_id)
     run = newest_judged_run(db, project_id)
@@ -121,7 +121,7 @@ def _runs(db: Database, project_id: int, _: Home) -> tuple[NewestRun, ...]:
 
 
 def _data(db: Database, project_id: int, _: Home) -> DataCounts:
-    from recjudge_tui.store.projects.contents import data_counts
+    from recjudge_tui.store.projects import data_counts
 
     return data_counts(db, project_id)
 
@@ -196,7 +196,7 @@ def _trend(db: Database, project_id: int, home: Home) -> Trend:
 
 
 def _untitled(db: Database, project_id: int, home: Home) -> int:
-    from recjudge_tui.store.projects.contents import unknown_items
+    from recjudge_tui.store.projects import unknown_items
 
     assert home.data is not None
     return unknown_items(db, project_id) if home.data.items_described and home.data.lists else 0

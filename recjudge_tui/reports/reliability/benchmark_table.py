@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.human_benchmark import human_benchmark
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
 
 _COLUMNS = (

@@ -27,8 +27,8 @@ from recjudge_tui.judges.rules.faults import (
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.domain import project_domain
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.cases.made_lists import (
+from recjudge_tui.store.cases_ import (
+    CaseKey,
     PlantedFault,
     catalogue_ids,
     generated_slate,
@@ -36,10 +36,9 @@ from recjudge_tui.store.cases.made_lists import (
     known_generated_slate,
     save_fault,
 )
-from recjudge_tui.store.data.catalogue import CurrentSlate, newest_slates
-from recjudge_tui.store.data.histories import read_histories
-from recjudge_tui.store.data.item_views import ItemViews, slate_tops
+from recjudge_tui.store.data_ import CurrentSlate, ItemViews, newest_slates, slate_tops
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_histories
 
 USERS = 100
 NOTHING_FITS = "list into which no fault can be planted"

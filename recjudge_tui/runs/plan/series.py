@@ -13,9 +13,8 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.plan.domain import without_domain_words
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.raters.raters import find_rater, judged_kinds
-from recjudge_tui.store.runs.progress import prompt_label
-from recjudge_tui.store.runs.runs import runs_of_rater
+from recjudge_tui.store.raters import find_rater, judged_kinds
+from recjudge_tui.store.runs import prompt_label, runs_of_rater
 
 
 class AlreadyJudgedError(RunError):

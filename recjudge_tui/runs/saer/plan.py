@@ -25,17 +25,21 @@ from recjudge_tui.runs.saer.request import (
 from recjudge_tui.runs.saer.shares import systems_of_pairs
 from recjudge_tui.runs.start import check_judge
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt
-from recjudge_tui.store.raters.raters import find_rater
-from recjudge_tui.store.runs.groups import create_group, groups_of_rater, join_group, set_request
-from recjudge_tui.store.runs.progress import prompt_label
-from recjudge_tui.store.runs.runs import (
+from recjudge_tui.store.prompts import get_prompt
+from recjudge_tui.store.raters import find_rater
+from recjudge_tui.store.runs import (
+    changed_since,
+    create_group,
+    groups_of_rater,
+    join_group,
+    prompt_label,
     run_progress,
     run_row,
+    runs_by_prompt,
+    set_request,
     set_settings,
     set_wanted_concurrency,
 )
-from recjudge_tui.store.runs.saer import changed_since, runs_by_prompt
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,9 @@ from typing import NamedTuple
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.occasions import Occasion, meant_occasions
 from recjudge_tui.stats.retrieval import RankedList
-from recjudge_tui.store.cases.cases import CaseKey, current_keys, ensure_case, ensure_cases
-from recjudge_tui.store.cases.made_lists import ADVERSARIAL_CASE
-from recjudge_tui.store.data.catalogue import current_slates
-from recjudge_tui.store.data.explanations import current_explanations
+from recjudge_tui.store.cases_ import ADVERSARIAL_CASE, CaseKey, current_keys, ensure_case, ensure_cases
 from recjudge_tui.store.data.heldout import ranked_lists
+from recjudge_tui.store.data_ import current_explanations, current_slates
 from recjudge_tui.store.database import Database
 
 

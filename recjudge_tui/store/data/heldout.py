@@ -8,9 +8,9 @@ from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.occasions import import_period
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList, evaluation_data
+from recjudge_tui.store.cases_ import occasion_condition, slate_periods
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import held_out_type, shown_events
-from recjudge_tui.store.occasions import occasion_condition, slate_periods
 
 
 def load_evaluation_data(

@@ -18,7 +18,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import about_systems, sql_list
-from recjudge_tui.store.prompts.prompts import prompt_by_id
+from recjudge_tui.store.prompts import prompt_by_id
 from recjudge_tui.store.verdicts.ratings import NO_VALUE, CaseColumns, Question, columns_of, project_raters
 
 _ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapped", "aspect", "call")] + [

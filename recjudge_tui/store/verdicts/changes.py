@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.store.cases_ import of_several_occasions
 from recjudge_tui.store.database import Database, explained
-from recjudge_tui.store.occasions import of_several_occasions
 
 
 class Answered(NamedTuple):

@@ -16,7 +16,7 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import RUN_RATERS
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import run_prompts
+from recjudge_tui.store.prompts import run_prompts
 from recjudge_tui.store.verdicts.generations import judged_content
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Question, Rater
 

@@ -14,8 +14,8 @@ import numpy as np
 from recjudge_tui.domain.made_lists import PREFIXES
 from recjudge_tui.domain.occasions import Occasion, meant_occasions
 from recjudge_tui.stats.arrays import BoolArray, IntArray
-from recjudge_tui.store.cases.cases import CaseKey, current_keys
-from recjudge_tui.store.data.catalogue import LISTS, TEXTS, Replaceable, was_replaced
+from recjudge_tui.store.cases_ import CaseKey, current_keys
+from recjudge_tui.store.data_ import LISTS, TEXTS, Replaceable, was_replaced
 from recjudge_tui.store.database import Database, explained
 
 # no import has replaced the lists

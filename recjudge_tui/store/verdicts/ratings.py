@@ -15,9 +15,9 @@ import numpy.typing as npt
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.store.cases_ import selected_cases
 from recjudge_tui.store.database import Database, explained
 from recjudge_tui.store.facts import about_systems
-from recjudge_tui.store.occasions import selected_cases
 from recjudge_tui.store.verdicts.generations import (
     NEVER,
     Lifetimes,

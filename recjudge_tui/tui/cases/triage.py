@@ -15,9 +15,8 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.labels import LABELLED, keep_as_label, verdict_to_keep
-from recjudge_tui.store.verdicts.listing import VerdictRow, verdict_rows
-from recjudge_tui.store.verdicts.triage_log import Action, LogEntry, record, undo_last
+from recjudge_tui.store.triage import Action, LogEntry, record, undo_last
+from recjudge_tui.store.verdicts_ import LABELLED, VerdictRow, keep_as_label, verdict_rows, verdict_to_keep
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
@@ -183,7 +182,7 @@ class Triage:
 
     def _keep_with_reason(self, verdict_id: int) -> None:
         """An example shows the judge how to reason, so ask for a reason if none was written yet."""
-        from recjudge_tui.store.verdicts.example_sources import example_source, lacks_reason
+        from recjudge_tui.store.verdicts_ import example_source, lacks_reason
 
         keep = partial(_keep_example, verdict_id=verdict_id, reader=reader_name())
         try:

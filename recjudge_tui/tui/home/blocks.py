@@ -13,7 +13,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.home.gaps import Gap, Step
 from recjudge_tui.reports.words import few_cases
 from recjudge_tui.stats.defaults import POWER
-from recjudge_tui.store.runs.progress import ActiveRun, NewestRun
+from recjudge_tui.store.runs import ActiveRun, NewestRun
 from recjudge_tui.tui.home.lines import (
     BAD,
     DIM,

@@ -22,7 +22,7 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import create_project, project_id
+from recjudge_tui.store.projects import create_project, project_id
 from recjudge_tui.store.schema import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import load, make_project, plan_run, planned, ran, server_judge

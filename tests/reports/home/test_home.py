@@ -15,7 +15,7 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.home.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
-from recjudge_tui.store.projects.projects import create_project, project_overview
+from recjudge_tui.store.projects import create_project, project_overview
 from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project

@@ -14,7 +14,7 @@ from recjudge_tui.reports.projects.doctor import (
     local_checks,
     server_checks,
 )
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import FileReport, RunningRun, connect
 from tests.support.runs import load, planned
 from tests.support.servers.process import ServerProcess

@@ -21,9 +21,9 @@ from recjudge_tui.runs.batches import hosted
 from recjudge_tui.runs.batches.cost import batch_estimate
 from recjudge_tui.runs.batches.hosted import collect, give_up, refuse_when_away, submit, update_progress
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.batches import batches_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.batches import batches_of
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import calls, intact, make_project, planned, program, verdicts

@@ -17,8 +17,8 @@ from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import SILENT_FOR_S, acquire, is_active, stop_and_wait
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted, take_lease
+from recjudge_tui.store.projects import delete_project
+from recjudge_tui.store.runs import run_progress, run_row, set_wanted, take_lease
 from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import (

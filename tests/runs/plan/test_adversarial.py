@@ -17,17 +17,14 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.adversarial import positions
 from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.runs.plan.series import AlreadyJudgedError
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.cases.made_lists import items_had, slate_item_ids
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.catalogue import current_slates, newest_slates, systems
+from recjudge_tui.store.calls import outstanding
+from recjudge_tui.store.case_detail import case_detail
+from recjudge_tui.store.cases_ import CaseKey, items_had, load_material, slate_item_ids
+from recjudge_tui.store.data_ import current_slates, newest_slates, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.panel import project_panel
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.runs.calls import outstanding
-from recjudge_tui.store.runs.runs import run_row
-from recjudge_tui.store.verdicts.case_detail import case_detail
-from recjudge_tui.store.verdicts.listing import filtered_ids, verdict_rows
+from recjudge_tui.store.projects import project_id, project_panel
+from recjudge_tui.store.runs import run_row
+from recjudge_tui.store.verdicts_ import filtered_ids, verdict_rows
 from tests.support.adversarial_project import (
     judged_pairs_run,
     keys_of,

@@ -10,10 +10,9 @@ import pytest
 from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
 from recjudge_tui.runs.saer.request import SaerRequest, saer_request, same_question, with_versions
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.groups import group_by_id, other_stage
-from recjudge_tui.store.runs.runs import delete_run, run_row
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.runs import delete_run, group_by_id, other_stage, run_row
 from tests.support.runs import RULES, intact, make_project, planned, ran
 
 PROMPTS = ("pointwise-media@1", "pairwise-media@1")

@@ -9,21 +9,22 @@ import pytest
 
 from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers, ItemFlag
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.annotation.other_annotators import other_verdicts, votes
-from recjudge_tui.store.annotation.tasks import (
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.people import (
     chosen_assignment,
     neighbour,
     next_open,
+    other_verdicts,
     own_verdict,
     rater_assignment,
     reveal_tasks,
     skip_task,
     submit_verdict,
     task_of,
+    votes,
 )
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.raters.raters import find_rater
+from recjudge_tui.store.raters import find_rater
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import assigned, desk, films, judges, tasks, verdicts
 from tests.support.runs import load

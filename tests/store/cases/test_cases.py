@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.cases.cases import (
+from recjudge_tui.store.cases_ import (
     CaseKey,
     case_row,
     cases_between,
@@ -15,9 +15,9 @@ from recjudge_tui.store.cases.cases import (
     list_cases,
     showable_case,
 )
-from recjudge_tui.store.data.catalogue import newest_slates
+from recjudge_tui.store.data_ import newest_slates
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project as make_app_project
 from tests.support.runs import add_lists, load, make_project, planned

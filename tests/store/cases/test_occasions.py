@@ -12,9 +12,9 @@ from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.reports.cases import case_page
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.users import NOT_BEFORE
+from recjudge_tui.store.case_detail import case_detail
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.verdicts.case_detail import case_detail
+from recjudge_tui.store.imports import undo_import
 from recjudge_tui.tui.cases.case.text import case_content
 from recjudge_tui.tui.kit.glyphs import UNICODE
 from tests.support.runs import RULES, intact, load, plan, planned

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.occasions import NO_OCCASION
-from recjudge_tui.store.data.catalogue import (
+from recjudge_tui.store.data_ import (
     CurrentSlate,
     current_slates,
     event_counts,
     heldout_types,
     newest_slates,
+    slate_top,
     systems,
 )
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.item_views import slate_top
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.histories import read_history
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from tests.support.runs import load
 

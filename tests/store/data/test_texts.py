@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.data.texts import cases_with, data_texts
+from recjudge_tui.store.data_ import cases_with, data_texts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from tests.support.runs import load, planned
 

@@ -11,10 +11,9 @@ import pytest
 from recjudge_tui.domain.records import Explanation, ImportKind, RankedItem, Slate
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
+from recjudge_tui.store.cases_ import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import list_imports, undo_import
-from recjudge_tui.store.imports.loading import explanation_digest, slate_digest
+from recjudge_tui.store.imports import explanation_digest, list_imports, slate_digest, undo_import
 from recjudge_tui.store.schema import connect
 
 LISTS = "user_id,system,item_id,rank\n"

@@ -11,9 +11,8 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.deletion import snapshot_references
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.verdicts.triage_log import record
+from recjudge_tui.store.projects import project_id, snapshot_references
+from recjudge_tui.store.triage import record
 from tests.support.annotators import judges
 from tests.support.images import illustrated
 from tests.support.runs import intact, load, make_project

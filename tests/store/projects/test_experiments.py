@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
-from recjudge_tui.store.data.catalogue import known_systems
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.projects.experiments import (
+from recjudge_tui.store.data_ import known_systems
+from recjudge_tui.store.projects import (
     Outcome,
     add_outcome,
     delete_outcome,
+    delete_project,
     list_outcomes,
 )
 from tests.support.verdicts import Project, list_case, new_project, pair_case

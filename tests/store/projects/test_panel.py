@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.projects.panel import project_panel
-from recjudge_tui.store.projects.projects import create_project, project_name, project_names
-from recjudge_tui.store.runs.progress import active_runs
+from recjudge_tui.store.projects import create_project, project_name, project_names, project_panel
+from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_absolute, make_project, start_run
 

@@ -9,16 +9,16 @@ import pytest
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.projects.projects import (
+from recjudge_tui.store.projects import (
     create_project,
+    delete_project,
     find_project,
     project_counts,
     project_id,
     project_overview,
 )
-from recjudge_tui.store.raters.raters import delete_rater
-from recjudge_tui.store.runs.runs import delete_run
+from recjudge_tui.store.raters import delete_rater
+from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from tests.support.runs import intact, load, make_project, planned, verdicts
 

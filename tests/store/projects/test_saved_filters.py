@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.projects.projects import create_project
-from recjudge_tui.store.projects.saved_filters import delete_filter, save_filter, saved_filters
+from recjudge_tui.store.projects import (
+    create_project,
+    delete_filter,
+    delete_project,
+    save_filter,
+    saved_filters,
+)
 from recjudge_tui.store.schema import connect
 
 

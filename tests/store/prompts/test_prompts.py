@@ -12,8 +12,8 @@ from recjudge_tui.domain.prompt import AspectSpec, Example, LabelSpec, Prompt
 from recjudge_tui.errors import NotFoundError, PromptError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import create_project
-from recjudge_tui.store.prompts.prompts import (
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.prompts import (
     add_prompt,
     copy_prompt,
     delete_prompt,
@@ -21,11 +21,11 @@ from recjudge_tui.store.prompts.prompts import (
     list_prompts,
     load_shipped,
     prompt_text,
+    prompt_toml,
     read_prompt,
     shipped_names,
 )
-from recjudge_tui.store.prompts.toml import prompt_toml
-from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
 
 SHIPPED = ["pairwise-media", "pairwise-shopping", "pointwise-media", "pointwise-shopping"]
@@ -78,7 +78,7 @@ def test_a_stored_prompt_is_the_file(db: Database) -> None:
 def test_a_shipped_text_that_changed_becomes_the_next_version(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recjudge_tui.store.prompts.prompts.data_dir", lambda _: tmp_path)
+    monkeypatch.setattr("recjudge_tui.store.prompts.data_dir", lambda _: tmp_path)
     write(tmp_path, SMALL)
     load_shipped(db)
     write(tmp_path, SMALL.replace("Judge.", "Judge well."))

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.calls import Answer, CallResult, Flag, ParsedReply, Reply, Usage, VerdictDraft
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import (
+from recjudge_tui.store.calls import (
     CallOutcome,
     case_calls,
     outstanding,
@@ -18,7 +17,8 @@ from recjudge_tui.store.runs.calls import (
     save_verdicts,
     stored_reply,
 )
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.store.runs.judges import judge_capabilities, save_capabilities, seconds_a_call
+from recjudge_tui.store.runs import judge_capabilities, save_capabilities, seconds_a_call
 from recjudge_tui.store.schema import connect
 
 SPEC = JudgeSpec(spec="openai:m", base_urls=("http://b:1/", "http://a:1"))

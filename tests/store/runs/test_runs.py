@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.domain.judge import Identity
 from recjudge_tui.errors import LeaseLostError, NotFoundError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import (
+from recjudge_tui.store.runs import (
     delete_run,
     heartbeat,
     mark_ended,

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.domain.filters import KEYS, parse_filter
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.filters import MOST, filter_values
+from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts.filter_values import MOST, filter_values
-from recjudge_tui.store.verdicts.listing import filtered_ids
+from recjudge_tui.store.verdicts_ import filtered_ids
 from tests.support.app.projects import make_project
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import list_imports, undo_import
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.imports import list_imports, undo_import
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.verdicts.generations import (
     NEVER,
     Lifetimes,

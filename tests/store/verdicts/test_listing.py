@@ -8,11 +8,12 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import StoreError
-from recjudge_tui.store.cases.cases import cases_between
+from recjudge_tui.store.cases_ import cases_between
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts.listing import (
+from recjudge_tui.store.triage import record
+from recjudge_tui.store.verdicts_ import (
     SORTS,
     count_verdicts,
     exported_rows,
@@ -21,7 +22,6 @@ from recjudge_tui.store.verdicts.listing import (
     verdict_rows,
     verdicts_on,
 )
-from recjudge_tui.store.verdicts.triage_log import record
 from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
 
 # make_project(cases=6) stores, for pair n: the judge's verdict 3n-2, then anna's and bert's

@@ -9,9 +9,8 @@ import numpy as np
 
 from recjudge_tui.project import Project
 from recjudge_tui.shapes import answers
-from recjudge_tui.store.prompts.prompts import run_prompts
+from recjudge_tui.store.prompts import run_prompts
 from recjudge_tui.store.verdicts.answers import verdict_confidences
-from recjudge_tui.store.verdicts.listing import case_verdicts
 from recjudge_tui.store.verdicts.ratings import (
     Question,
     load_cases,
@@ -20,6 +19,7 @@ from recjudge_tui.store.verdicts.ratings import (
     project_questions,
     project_raters,
 )
+from recjudge_tui.store.verdicts_ import case_verdicts
 from tests.support.verdicts import (
     give,
     judge_pairs,

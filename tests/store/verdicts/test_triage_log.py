@@ -12,21 +12,19 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.raters.raters import ensure_rater
-from recjudge_tui.store.runs.runs import delete_run
+from recjudge_tui.store.projects import delete_project
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts.answers import choices
-from recjudge_tui.store.verdicts.attention import queue
-from recjudge_tui.store.verdicts.labels import keep_as_label
-from recjudge_tui.store.verdicts.listing import filtered_ids, next_undecided, verdict_rows
-from recjudge_tui.store.verdicts.triage_log import (
+from recjudge_tui.store.triage import (
     count_triaged,
     record,
     triage_states,
     undo_last,
     verdict_entries,
 )
+from recjudge_tui.store.verdicts.answers import choices
+from recjudge_tui.store.verdicts_ import filtered_ids, keep_as_label, next_undecided, queue, verdict_rows
 from tests.support.app.projects import make_absolute, make_explanations, make_project
 
 EVERYTHING = parse_filter("")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pexpect
 
-from recjudge_tui.store.annotation.tasks import own_verdict, task_of
+from recjudge_tui.store.people import own_verdict, task_of
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, desk, tasks
 from tests.support.app.judging import given, make

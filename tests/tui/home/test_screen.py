@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.app import RecjudgeApp

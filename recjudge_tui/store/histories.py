@@ -1,0 +1,323 @@
+"""What users did: their histories as judges see them, and the events that are held out from judges."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from recjudge_tui.domain.datasets import Scale, dataset_of
+from recjudge_tui.domain.material import ShownEvent
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.store.data_ import ItemViews
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event
+
+# ---- histories ---------------------------------------------------------------------------------------------------
+
+
+class _EventRow(NamedTuple):
+    type: str
+    timestamp: str
+    text: str
+    value: float | None
+    item_id: str
+    scale: Scale | None
+    # the occasions whose judges must not see it
+    held_for: HeldFor = ()
+
+
+@dataclass(frozen=True)
+class UserHistory:
+    """One user with all events that judges may be shown, newest first; events without a time come last."""
+
+    user_id: str
+    attributes: dict[str, str]
+    events: tuple[_EventRow, ...]
+    items: ItemViews
+    # place in `events` -> the event as shown: windows of several lists overlap
+    _shown: dict[int, ShownEvent] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def last_time(self) -> str:
+        """The time of the newest event, ISO 8601 UTC; empty if no event has one."""
+        return self.events[0].timestamp if self.events else ""
+
+    def count_from(self, time: str) -> int:
+        """The number of events at `time` or later; none if it is empty."""
+        return len(self._times) - bisect_left(self._times, time) if time else 0
+
+    @property
+    def differs_by_context(self) -> bool:
+        """Whether any event is shown in one context but not in another."""
+        return self._is_held and any(held.context for event in self.events for held in event.held_for)
+
+    @property
+    def undated(self) -> int:
+        """The number of events without a time."""
+        return len(self.events) - len(self._times)
+
+    def within(
+        self, since: str, until: str, limit: int, *, before: str = "", occasion: Occasion = NO_OCCASION
+    ) -> list[ShownEvent]:
+        """The events from `since` to `until` (inclusive; empty: any), without events at `before` or later and
+        without copies of events held out for the occasion.
+
+        At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a time count.
+        """
+        places = self._places(since, until, before)
+        if self._is_held:
+            places = [at for at in places if not is_held_for(self.events[at].held_for, occasion)]
+        if len(places) > limit:
+            places = self._first_of_each_type(places, limit)
+        shown = self._shown
+        if unseen := [place for place in places if place not in shown]:
+            self._show(unseen)
+        return [shown[place] for place in places]
+
+    def _places(self, since: str, until: str, before: str) -> Sequence[int]:
+        """The places of the events in a window, and of those without a time."""
+        times = self._times
+        last = bisect_right(times, until) if until else len(times)
+        if before:
+            last = min(last, bisect_left(times, before))
+        first = bisect_left(times, since)
+        # the newest event has the first place, and the first time is the oldest
+        dated = range(len(times) - last, len(times) - first)
+        undated = range(len(times), len(self.events))
+        return [*dated, *undated] if undated else dated
+
+    @cached_property
+    def _times(self) -> list[str]:
+        """The times that are known, in ascending order."""
+        return [event.timestamp for event in reversed(self.events) if event.timestamp]
+
+    @cached_property
+    def _is_held(self) -> bool:
+        return any(event.held_for for event in self.events)
+
+    def _first_of_each_type(self, places: Iterable[int], limit: int) -> list[int]:
+        taken: Counter[str] = Counter()
+        first = []
+        for place in places:
+            taken[self.events[place].type] += 1
+            if taken[self.events[place].type] <= limit:
+                first.append(place)
+        return first
+
+    def _show(self, places: Collection[int]) -> None:
+        views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
+        for place in places:
+            row = self.events[place]
+            self._shown[place] = ShownEvent(
+                type=row.type,
+                timestamp=row.timestamp,
+                text=row.text,
+                value=row.value,
+                item=views[row.item_id] if row.item_id else None,
+                scale=None if row.value is None else row.scale,
+            )
+
+
+def read_histories(
+    db: Database, project_id: int, users: Collection[str], items: ItemViews
+) -> dict[str, UserHistory]:
+    """user_id -> the history of each of these users. An event that is in two imports counts once."""
+    wanted = json.dumps(list(users))
+    attributes = {
+        row[0]: json.loads(row[1]) if row[1] else {}
+        for row in db.rows(
+            """SELECT user_id, attributes FROM v_current_users
+               WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?))""",
+            (project_id, wanted),
+        )
+    }
+    scales, copies = _scales(db, project_id), occasion_copies(db, project_id, wanted)
+    events: dict[str, list[_EventRow]] = {user: [] for user in users}
+    for user, type_, time, text, value, item, source in db.rows(
+        f"""SELECT user_id, type, timestamp, text, value, item_id, min(import_id) FROM events
+            WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?)) AND {shown_event()}
+            GROUP BY {SAME_EVENT}
+            ORDER BY user_id, timestamp DESC, min(id) DESC""",
+        (project_id, wanted),
+    ):
+        held_for = copies.get((user, type_, time, text, value, item), ()) if copies else ()
+        events[user].append(_EventRow(type_, time, text, value, item, scales.get(source), held_for))
+    return {
+        user: UserHistory(user, attributes.get(user, {}), tuple(rows), items) for user, rows in events.items()
+    }
+
+
+def _scales(db: Database, project_id: int) -> dict[int, Scale]:
+    """import id -> the scale of its values, if its layout has one."""
+    rows = db.rows("SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,))
+    known = {row[0]: dataset_of(row[1]) for row in rows}
+    return {source: dataset.scale for source, dataset in known.items() if dataset and dataset.scale}
+
+
+def read_history(db: Database, project_id: int, user_id: str) -> UserHistory:
+    return read_histories(db, project_id, [user_id], ItemViews(db, project_id))[user_id]
+
+
+# ---- held out copies ---------------------------------------------------------------------------------------------
+
+
+class HeldOutCopies(NamedTuple):
+    """The number of visible events that are copies of events held out for all lists of the user (`of_all`) or
+    for some (`of_some`). `visible` counts the events that a judge may still be shown."""
+
+    of_all: int
+    of_some: int
+    visible: int
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences that tell a person about the copies; none if there are no copies."""
+        sentences = []
+        if self.of_all:
+            are = "is a copy of a held-out event" if self.of_all == 1 else "are copies of held-out events"
+            rest = "" if self.visible else "; no event is left that a judge may see"
+            sentences.append(
+                f"{quantity(self.of_all, 'event')} {are} (the same user and item, and no difference in "
+                f"any field): they are not shown to judges and not counted{rest}"
+            )
+        if self.of_some:
+            are = "is a copy of an event" if self.of_some == 1 else "are copies of events"
+            sentences.append(
+                f"{quantity(self.of_some, 'event')} {are} held out for one occasion: judges do not see them with the lists"
+                " of that occasion"
+            )
+        return sentences
+
+
+def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
+    """The copies in a project. Fast if there are none."""
+    of_all: int = db.value("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
+    of_some: int = db.value(
+        """SELECT count(DISTINCT k.event_id) FROM occasion_copies k CROSS JOIN events e ON e.id = k.event_id
+           WHERE e.project_id = ? AND e.is_copy = 0""",
+        (project_id,),
+    )
+    visible = db.value(
+        f"""SELECT count(*) FROM (SELECT 1 FROM events
+            WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()} LIMIT 1)""",
+        (project_id,),
+    )
+    return HeldOutCopies(of_all, of_some, visible)
+
+
+def repeats_note(db: Database, project_id: int) -> list[str]:
+    """A sentence about visible events that share user and item with a held-out event but differ in time,
+    value, type or context, such as a repeated purchase. Empty if there are none.
+    """
+    count: int = db.value(
+        """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
+           GROUP BY event_id HAVING NOT max(is_copy))""",
+        (project_id,),
+    )
+    if not count:
+        return []
+    have = "has" if count == 1 else "have"
+    differs = "but another time, value, type or context: judges see them"
+    return [f"{quantity(count, 'event')} {have} the user and item of a held-out event, {differs}"]
+
+
+def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
+    """Mark the copies among the events of these imports, and those that the imports reveal in older ones.
+
+    Call inside their transaction.
+    """
+    if not _holds_out(db, "project_id", project_id):
+        return
+    for import_id in imports:
+        _mark(db, "import_id = ?", (import_id,))
+        if _holds_out(db, "import_id", import_id):
+            users = f"SELECT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
+            _mark(db, f"project_id = ? AND user_id IN ({users})", (project_id, import_id))
+
+
+def held_out_users(db: Database, import_id: int) -> list[str]:
+    """The users for whom this import contains held-out events."""
+    sql = f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
+    return [row[0] for row in db.rows(sql, (import_id,))]
+
+
+def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
+    """Mark the copies of these users again after some of their held-out events were removed.
+
+    Call inside a transaction.
+    """
+    if not users:
+        return
+    theirs = "project_id = ? AND user_id IN (SELECT value FROM json_each(?))"
+    parameters = (project_id, json.dumps(list(users)))
+    db.execute(
+        f"DELETE FROM occasion_copies WHERE event_id IN (SELECT id FROM events WHERE {theirs})", parameters
+    )
+    db.execute(f"UPDATE events SET is_copy = 0 WHERE {theirs} AND is_copy = 1", parameters)
+    _mark(db, theirs, parameters)
+
+
+def _holds_out(db: Database, column: str, value: int) -> bool:
+    return bool(
+        db.value(f"SELECT EXISTS (SELECT 1 FROM events WHERE {column} = ? AND {held_out_type()})", (value,))
+    )
+
+
+def _mark(db: Database, condition: str, parameters: tuple[object, ...]) -> None:
+    rows = db.rows(
+        f"SELECT event_id, context, served_at FROM v_held_out_matches WHERE is_copy AND {condition}",
+        parameters,
+    )
+    db.execute_many(
+        "UPDATE events SET is_copy = 1 WHERE id = ?",
+        sorted({(event,) for event, *occasion in rows if not any(occasion)}),
+    )
+    db.execute_many(
+        "INSERT OR IGNORE INTO occasion_copies VALUES (?, ?, ?)",
+        sorted({tuple(row) for row in rows if row["context"] or row["served_at"]}),
+    )
+
+
+# what the copies of one event are held out for
+HeldFor = tuple[Occasion, ...]
+# user, type, timestamp, text, value, item
+EventContent = tuple[str, str, str, str, float | None, str]
+
+
+def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventContent, HeldFor]:
+    """The occasions for which copies of these users' events are held out; `users` is a JSON array."""
+    if not db.value("SELECT EXISTS (SELECT 1 FROM occasion_copies)"):
+        return {}
+    held: dict[EventContent, HeldFor] = {}
+    for context, served_at, *content in db.rows(
+        """SELECT k.context, k.served_at, e.user_id, e.type, e.timestamp, e.text, e.value, e.item_id
+           FROM events e JOIN occasion_copies k ON k.event_id = e.id
+           WHERE e.project_id = ? AND e.user_id IN (SELECT value FROM json_each(?)) ORDER BY k.context, k.served_at""",
+        (project_id, users),
+    ):
+        user, type_, timestamp, text, value, item = content
+        key = (user, type_, timestamp, text, value, item)
+        held[key] = (*held.get(key, ()), Occasion(context, served_at))
+    return held
+
+
+def is_held_for(held_for: HeldFor, occasion: Occasion) -> bool:
+    """Whether a copy is held out for a list of this occasion: context and time do not differ where both have
+    them, and the list was not served later.
+    """
+    return any(
+        (not held.context or occasion.context in ("", held.context))
+        and (not held.served_at or occasion.served_at <= held.served_at)
+        for held in held_for
+    )
+
+
+# `is_held_for` of the event `id` and the parameters :context and :served_at
+HELD_FOR = """EXISTS (SELECT 1 FROM occasion_copies k WHERE k.event_id = events.id
+  AND (k.context = '' OR :context IN ('', k.context)) AND (k.served_at = '' OR :served_at <= k.served_at))"""
