@@ -270,13 +270,13 @@ def measure(quick: bool = False) -> Iterator[Row]:
 
 
 def markdown(draws: int) -> Iterator[str]:
-    """The table of docs/statistics.md: coverage in per cent (width over the ideal); – without an interval."""
+    """The table of docs/statistics.md: coverage in per cent/width over the ideal (samples with an interval)."""
     columns = [(population, users) for population in POPULATIONS for users in USERS]
     table = {column: cells(*column, draws) for column in columns}
-    yield "| figure | " + " | ".join(f"{population} {users}" for population, users in columns) + " |"
+    yield "|figure|" + "|".join(f"{population} {users}" for population, users in columns) + "|"
     yield "|---|" + "---|" * len(columns)
     for name in _truth(POPULATIONS[0]):
-        yield f"| {name} | " + " | ".join(_shown(table[column][name]) for column in columns) + " |"
+        yield f"|{name}|" + "|".join(_shown(table[column][name]) for column in columns) + "|"
     yield ""
     columns = [(population, users) for population in POPULATIONS for users in CLAIM_USERS]
     yield "| false claim | " + " | ".join(f"{population} {users}" for population, users in columns) + " |"
@@ -292,8 +292,8 @@ def markdown(draws: int) -> Iterator[str]:
 def _shown(cell: Cell) -> str:
     if math.isnan(cell.coverage) or cell.shown < 5:
         return "–"
-    mark = "" if cell.shown > 95 else f" of {cell.shown:.0f} %"
-    return f"{cell.coverage:.0f} ({cell.width:.1f}){mark}"
+    mark = "" if cell.shown > 95 else f" ({cell.shown:.0f})"
+    return f"{cell.coverage:.0f}/{cell.width:.1f}{mark}"
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -9,6 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from recjudge_tui.domain.options import RATERS, TRUTH
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES
@@ -19,7 +20,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes, label_names, rules_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
-from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.declare import Options, Report, table_of
 from recjudge_tui.reports.rater_pairs import (
     ALL,
     Ceiling,
@@ -73,10 +74,7 @@ def agreement(project: Project, choose: Options) -> Table:
     chosen = [name for name in TABLES if choose[name]]
     _check_options(choose, chosen)
     if choose.benchmark:
-        from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
-
-        truths = tuple(filter(None, (choose.truth or "").split(",")))
-        return benchmark_table(project.db, project.id, choose.raters, truths)
+        return table_of(project, _BENCHMARK, raters=choose.raters, truth=choose.truth)
     if choose.as_published:
         choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
     tables: dict[str, Callable[[Project, Options], Table]] = {
@@ -86,6 +84,10 @@ def agreement(project: Project, choose: Options) -> Table:
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
     return replace(made, settings={**made.settings, **filled})
 
+
+_BENCHMARK = Report(
+    "benchmark", "One judge against people, as SAER reports it.", "benchmark:benchmark", (RATERS, TRUTH)
+)
 
 # the options that a table has no use for
 _UNFIT = {

@@ -152,7 +152,7 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     return _with_settings(made, values)
 
 
-def table_of(project: Project, report: str, **given: Any) -> Table:
+def table_of(project: Project, report: str | Report, **given: Any) -> Table:
     """The table of a report that is one; raises as `make`."""
     from recjudge_tui.reports.common.table import Table
 

@@ -59,7 +59,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "agreement": HERE,
     "compare": (*HERE, QWEN, ANNA),
     "flags": HERE,
-    "leaderboard": (*HERE, "--protocol", "pairwise", "--resamples", "50"),
+    "leaderboard": (*HERE, "--protocol", "pairwise"),
     "estimate": (*HERE, "--rater", QWEN, "--truth", ANNA, "--protocol", "pairwise"),
     "cost": HERE,
     "metrics": HERE,
@@ -179,7 +179,7 @@ def test_every_figure(run: Ran, tmp_path: Path, name: str) -> None:
 
 def test_the_report(run: Ran, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    assert run("report", *HERE, "--resamples", "50", "-o", str(target))[0] == 0
+    assert run("report", *HERE, "-o", str(target))[0] == 0
     page = target.read_text(encoding="utf-8")
     assert RAW.search(page) is None
     met: set[str] = set()

@@ -6,27 +6,20 @@ import random
 from pathlib import Path
 
 import pytest
-from recjudge_tui.reports.agreement.ensembles import ensembles_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
-from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
-from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
-from recjudge_tui.reports.reliability.gate import gate_table
-from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
-from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.scales import Scale, worded
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.calibration import error_table, stated_confidences, strictness_table
+from recjudge_tui.reports.changes import MCNEMAR, SIGN_FLIPS, STUART_MAXWELL, UNORDERED
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.verdicts.scales import add_scale
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
-from tests.support.verdicts import Project, give, import_target, new_project, text_case
+from tests.support.verdicts import Project, give, import_target, new_project, table, text_case
 
 TONES = ("warm", "cold", "odd")
 USERS = 12
@@ -74,8 +67,7 @@ def _said(table: Table) -> str:
 
 
 def test_changes_have_no_direction(tones: Project) -> None:
-    changes = compare_raters(tones.db, tones.id, ChangeOptions("ann", "ben", resamples=0))
-    (row,) = summary_table(changes).rows
+    (row,) = table(tones, "compare", first="ann", second="ben").rows
     assert row["test"] == STUART_MAXWELL
     assert row["p"] is not None
     assert row["changed"] == sum(
@@ -83,8 +75,9 @@ def test_changes_have_no_direction(tones: Project) -> None:
     )
     for name in ("up", "down", "up_is", "down_is", "mean_a", "mean_b", "difference", "ci_low"):
         assert row[name] is None
-    assert {cell["direction"] for cell in transitions_table(changes).rows} == {""}
-    assert {case["direction"] for case in cases_table(tones.db, changes).rows} == {""}
+    for which in ("transitions", "cases"):
+        cells = table(tones, "compare", first="ann", second="ben", table=which).rows
+        assert {cell["direction"] for cell in cells} == {""}
     assert "interval" not in str(row["note"])
 
 
@@ -92,7 +85,7 @@ def test_changes_have_no_direction(tones: Project) -> None:
     ("words", "items", "test", "note"),
     [
         (("warm", "cold"), 1, MCNEMAR, ""),
-        (("warm", "cold"), 3, SIGN_OVER_USERS, ""),
+        (("warm", "cold"), 3, SIGN_FLIPS, ""),
         (TONES, 3, None, UNORDERED),
     ],
 )
@@ -100,22 +93,16 @@ def test_changes_between_two_categories_are_tested_over_users(
     tmp_path: Path, words: tuple[str, ...], items: int, test: str | None, note: str
 ) -> None:
     project = _project(tmp_path / "a.db", worded(words, ordered=False), items)
-    (row,) = summary_table(
-        compare_raters(project.db, project.id, ChangeOptions("ann", "ben", resamples=0))
-    ).rows
+    (row,) = table(project, "compare", first="ann", second="ben").rows
     assert (row["test"], row["note"]) == (test, note)
     turned = _project(tmp_path / "b.db", worded(words[::-1], ordered=False), items)
     turned.db.execute("UPDATE verdicts SET value = ? - value", (len(words) - 1,))
-    (same,) = summary_table(
-        compare_raters(turned.db, turned.id, ChangeOptions("ann", "ben", resamples=0))
-    ).rows
+    (same,) = table(turned, "compare", first="ann", second="ben").rows
     assert {**same, "statistic": None} == {**row, "statistic": None}
 
 
 def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
-    rows = [
-        row for row in trend_table(tones.db, tones.id, TrendOptions(rater="ann")).rows if row["system"] == "x"
-    ]
+    rows = [row for row in table(tones, "trend", rater="ann").rows if row["system"] == "x"]
     assert [row["figure"] for row in rows] == [f"share of {tone}" for tone in TONES]
     assert sum(float(str(row["value"])) for row in rows) == pytest.approx(1)
     drawn = figure(Opened(tones.db, tones.id, "films"), "trend", {"rater": "ann"})
@@ -140,14 +127,13 @@ def test_strictness_has_shares_only(tones: Project) -> None:
 
 def test_gates_and_costs_use_kappa_and_refuse_what_needs_an_order(tones: Project) -> None:
     kappa = cohen_kappa_score(_values(tones, "one"), _values(tones, "ann"))
-    bounds = (Bound("qwk", 0.0, True), Bound("kappa", kappa - 0.01, True))
-    gate = gate_table(tones.db, tones.id, GateOptions("one", bounds=bounds, truth="ann"))
+    gate = table(tones, "gate", rater="one", at_least=("qwk=0", f"kappa={kappa - 0.01}"), truth="ann")
     assert [(row["state"], row["value"]) for row in gate.rows] == [
         ("not met", None),
         ("met", pytest.approx(kappa)),
     ]
     assert gate.rows[0]["note"] == NO_ORDER
-    change = gate_table(tones.db, tones.id, GateOptions("one", against="two", truth="ann"))
+    change = table(tones, "gate", rater="one", against="two", truth="ann")
     assert [row["figure"] for row in change.rows] == ["kappa", "failure_rate"]
     opened = Opened.numbered(tones.db, tones.id)
     costs = table_of(opened, "cost", truth="ann", raters=("one", "two"))

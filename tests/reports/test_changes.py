@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,11 +41,11 @@ from tests.support.verdicts import (
 )
 
 
-def compare(project: Project, first: str = "anna", second: str = "ben", **options: object) -> Table:
+def compare(project: Project, first: str = "anna", second: str = "ben", **options: Any) -> Table:
     return table(project, "compare", first=first, second=second, **options)
 
 
-def only(project: Project, *raters: str, **options: object) -> Row:
+def only(project: Project, *raters: str, **options: Any) -> Row:
     (row,) = compare(project, *raters, **options).rows
     return row
 
@@ -265,9 +266,7 @@ def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Pa
     differ = "the runs differ in judge spec: rules -> random; prompt: pointwise-media@1 -> pointwise-media@2"
     assert differ in compare(project, *sides).notes
     lines = compare(project, *sides, table="prompt").rows
-    assert [line["sign"] for line in lines if line["sign"] in "+-"].count("+") == text.count(
-        "at the very best"
-    )
+    assert [line["sign"] for line in lines].count("+") == text.count("at the very best")
     assert only(project, "v1", f"run:{more}")["n"] == 0
     give(project, "anna", dict.fromkeys(cases, 1.0))
     assert compare(project, "v1", "anna", table="prompt").notes == (
@@ -310,7 +309,7 @@ def test_invalid_options(project: Project) -> None:
         (("anna", "ben"), {"table": "prompt", "served_from": "2024-01-01"}, UsageError, "do not depend"),
     ):
         with pytest.raises(error, match=match):
-            compare(project, *words, **options)  # type: ignore[arg-type]
+            compare(project, *words, **options)
     other = Project(project.db, create_project(project.db, "elsewhere"))
     give(other, "anna", {list_case(other, "u"): 1.0})
     with pytest.raises(NotFoundError, match="belongs to project films"):

@@ -428,7 +428,7 @@ def test_neither_the_order_of_rows_nor_names_matter(tmp_path: Path) -> None:
         for served_at, wins in zip((MONDAY, TUESDAY), nights, strict=True):
             rows = [(rename(key), value) for key, value in wins.items()]
             if shuffle:
-                rng.shuffle(rows)  # type: ignore[arg-type]
+                rng.shuffle(rows)
             night(project, served_at, dict(rows))
         row, _ = change(project)
         return {key: round(cell, 9) if isinstance(cell, float) else cell for key, cell in row.items()}

@@ -106,7 +106,9 @@ def test_groups_of_many_users_say_nearly_the_same_in_any_order() -> None:
     values = np.random.default_rng(3).random(6000)
     figure, apart = mean_of(values), values[:, None]
     found = iv.jackknife(figure, 6000, iv.LOGIT, apart=apart)
-    assert ((found.high or 0) - (found.low or 0)) / 2 == pytest.approx(1.96 * values.std() / np.sqrt(6000), rel=0.05)
+    assert ((found.high or 0) - (found.low or 0)) / 2 == pytest.approx(
+        1.96 * values.std() / np.sqrt(6000), rel=0.05
+    )
     assert "2,000 groups" in found.note
     order = np.random.default_rng(4).permutation(6000)
     turned = iv.jackknife(mean_of(values[order]), 6000, iv.LOGIT, apart=apart[order])

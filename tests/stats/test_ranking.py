@@ -85,7 +85,9 @@ def test_ties_count_as_wins_as_halves_or_not_at_all() -> None:
 def test_a_win_rate_of_few_is_exact_and_q_follows_from_it() -> None:
     found = rk.outcome_estimates([1] * 12 + [-1] * 8, range(20))
     exact = clopper_pearson(12, 20)
-    assert (found["win_rate"].ci_low, found["win_rate"].ci_high) == pytest.approx((exact.ci_low, exact.ci_high))
+    assert (found["win_rate"].ci_low, found["win_rate"].ci_high) == pytest.approx(
+        (exact.ci_low, exact.ci_high)
+    )
     low, high = exact.ci_low or 0, exact.ci_high or 0
     assert (found["q"].ci_low, found["q"].ci_high) == pytest.approx((low / (1 - low), high / (1 - high)))
 

@@ -426,6 +426,12 @@ def _trend(about: About) -> Drawn:
         row for row in table.rows if row["rater"] == rater and row["system"] is not None
         and row["opponent"] is None and row["figure"] != FLAGS
     )  # fmt: skip
+    if rows and not any(row["value"] is not None for row in rows):
+        # in no period all systems met, so there are no ratings; each two systems have a line
+        pairs = (row for row in table.rows if row["rater"] == rater and row["figure"] == WIN_RATE)
+        rows = tuple(
+            {**row, "system": f"{row['system']} vs {row['opponent']}", "opponent": None} for row in pairs
+        )
     figures = list(dict.fromkeys(row["figure"] for row in rows))
     rows = tuple(row for row in rows if row["figure"] == figures[0])
     # the periods from which on another model or prompt answers

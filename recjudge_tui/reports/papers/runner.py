@@ -16,13 +16,12 @@ project's own raters, `only` limits it to them or to the paper. `rules_of`: also
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
@@ -38,7 +37,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, titled
-from recjudge_tui.reports.declare import REPORTS, make
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
@@ -59,8 +58,6 @@ FOLLOWS, DIFFERS, OPEN, AS_PRINTED, NOT_COMPARED = (
 CUT = "truncated after the last printed decimal, not rounded"
 LEVELS = ("dataset", "user", "pair")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.(\d+))?")
-# differences of decimals are rarely exact in binary
-_EXACT = 1e-9
 Where = tuple[str, ...]
 
 
@@ -123,6 +120,11 @@ class Figure:
     def decimals(self) -> int:
         return len(_number(self.printed)[1] or "")
 
+    @property
+    def unit(self) -> str:
+        sign = self.printed[_number(self.printed).end() :][:1]
+        return sign if sign in ("%", "×", "$") else ""
+
 
 def _number(text: str) -> re.Match[str]:
     number = _NUMBER.search(text)
@@ -149,52 +151,34 @@ def printed_figures(paper: Mapping[str, Any]) -> list[Figure]:
 # ---- whether a printed figure follows ----------------------------------------------------------------------------------
 
 
-class Range(NamedTuple):
-    """A recomputed figure, and its least and greatest value within the rounding of what it is computed from."""
+def follows(
+    printed: str, value: float, spread: float = 0.0, *, cut: bool = False, tolerance: float = 0.0
+) -> tuple[str, str]:
+    """The result for a printed figure and the recomputed value, and the rule by which it follows, unless that is rounding.
 
-    value: float
-    low: float
-    high: float
-
-
-def follows(printed: str, found: Range, *, cut: bool = False, tolerance: float = 0.0) -> tuple[str, str]:
-    """The result for a printed figure and the recomputed one, and the rule by which it follows, unless that is rounding.
-
-    It follows if it is the recomputed one rounded to its decimals, cut to them (with `cut`), or if a value between `low` and
-    `high` rounds to it. “< .05” follows from anything below.
+    It follows if it is the value rounded to its decimals (a half either way), cut to them (with `cut`), or if something
+    within `spread`, what the rounding of its inputs allows, rounds to it. “< .05” follows from anything below.
     """
     figure = Figure(0, (), "", printed)
-    value, decimals = figure.published, figure.decimals
+    target, decimals = figure.published, figure.decimals
     if printed.startswith("<"):
-        return (FOLLOWS if found.value < value else DIFFERS), ""
-    if any(
-        abs(near - value) < _EXACT for near in (rounded(found.value, decimals), _even(found.value, decimals))
-    ):
+        return (FOLLOWS if value < target else DIFFERS), ""
+    if target in (rounded(value, decimals), rounded(value, decimals, ROUND_HALF_EVEN)):
         return FOLLOWS, ""
-    if cut and abs(_cut(found.value, decimals) - value) < _EXACT:
+    if cut and target == rounded(value, decimals, ROUND_DOWN):
         return FOLLOWS, CUT
-    if rounded(found.low, decimals) - _EXACT <= value <= rounded(found.high, decimals) + _EXACT:
-        allowed = f"{found.low:.{decimals + 1}f} to {found.high:.{decimals + 1}f}"
+    low, high = value - spread, value + spread
+    if rounded(low, decimals) <= target <= rounded(high, decimals):
+        allowed = f"{low:.{decimals + 1}f} to {high:.{decimals + 1}f}"
         return FOLLOWS, f"within the rounding of the figures it is computed from, which allows {allowed}"
-    if tolerance and abs(rounded(found.value, decimals) - value) <= tolerance + _EXACT:
+    if tolerance and abs(rounded(value, decimals) - target) <= tolerance + 1e-9:
         return f"within {tolerance:g}", ""
     return DIFFERS, ""
 
 
-def rounded(value: float, decimals: int) -> float:
-    """Rounded half away from zero, as people do."""
-    scale: int = 10**decimals
-    return math.copysign(math.floor(abs(value) * scale + 0.5 + _EXACT) / scale, value)
-
-
-def _even(value: float, decimals: int) -> float:
-    """Rounded, a half to the even digit, as programs do."""
-    return float(round(Decimal(f"{value:.{decimals + 6}f}"), decimals))
-
-
-def _cut(value: float, decimals: int) -> float:
-    scale: int = 10**decimals
-    return math.copysign(math.floor(abs(value) * scale + _EXACT) / scale, value)
+def rounded(value: float, decimals: int, half: str = ROUND_HALF_UP) -> float:
+    """Rounded, a half away from zero as people do, unless told otherwise. A half is rarely exact in binary."""
+    return float(Decimal(f"{value:.{decimals + 9}f}").quantize(Decimal(1).scaleb(-decimals), half))
 
 
 # ---- expressions -------------------------------------------------------------------------------------------------------
@@ -216,8 +200,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 class _Names(dict[str, Any]):
     """The names of an expression about a figure: the other figures of its row; cell(table, *place, figure); association of
-    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100 less
-    the row's other figures of the rule; _FUNCTIONS and the paper's constants.
+    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100
+    less the row's other figures of the rule; _FUNCTIONS and the paper's constants.
 
     `read` collects the printed figures it was computed from, `moved` is added to one of them.
     """
@@ -312,16 +296,14 @@ class _Run:
         self.known = {figure.key: figure for figure in printed_figures(paper)}
         self.exact: set[Key] = set()
         self.reasons: list[str] = []
+        self.lacking = ""
         ruled = [(at, rule) for at in range(len(paper["tables"])) for rule in self._rules(at)]
         # what the reports on the paper's data give, by rule and place
         self._given: dict[int, dict[Where, tuple[Figure, dict[str, Any]]]] = {}
         for at, rule in ruled:
-            if (
-                "report" in rule
-                and rule.get("only") != "own"
-                and isinstance(self.sources.get(rule["on"]), Project)
-            ):
-                self._read(at, rule)
+            source = self.sources.get(rule.get("on", ""))
+            if isinstance(source, Project) and rule.get("only") != "own":
+                self._read(at, rule, source)
         for key, figure in list(self.known.items()):
             if figure.printed:
                 self.known[key] = self._judged(figure)
@@ -373,40 +355,35 @@ class _Run:
                     return replace(figure, result="undefined", why=found.why)
                 self.exact.add(figure.key)
                 figure = replace(figure, groups=found.groups, undefined=found.undefined)
-                value = Range(found.value, found.value, found.value)
-                return self._compared(figure, value, rule, _filled(why, cells), cells.get(rule.get("n", "n")))
+                n = cells.get(rule.get("n", "n"))
+                return self._compared(figure, (found.value, 0.0), rule, _filled(why, cells), n)
         return figure
 
-    def _computed(self, figure: Figure, rule: Mapping[str, Any]) -> Range | None:
+    def _computed(self, figure: Figure, rule: Mapping[str, Any]) -> tuple[float | None, float]:
+        """A value from other figures, and how much their rounding may move it."""
         names = _Names(self, figure, rule)
-        value = _result(rule["compute"], names)
-        if value is None:
-            return None
-        spread = 0.0
-        for key in list(names.read):
+        value, spread = _result(rule["compute"], names), 0.0
+        for key in list(names.read) if value is not None else ():
             names.moved = key
-            moved = _result(rule["compute"], names)
-            spread += 0.0 if moved is None else abs(moved - value)
-        return Range(value, value - spread, value + spread)
+            spread += abs((_result(rule["compute"], names) or value or 0.0) - (value or 0.0))
+        return value, spread
 
     def _compared(
-        self, figure: Figure, found: Range | None, rule: Mapping[str, Any], why: str, n: object
+        self, figure: Figure, found: tuple[float | None, float], rule: Mapping[str, Any], why: str, n: object
     ) -> Figure:
-        if found is None:
+        value, spread = found
+        if value is None:
             return replace(figure, result="undefined", why="a division by 0")
-        result, how = follows(
-            figure.printed, found, cut=rule.get("cut", False), tolerance=rule.get("tolerance", 0.0)
-        )
+        allowed = {name: rule[name] for name in ("cut", "tolerance") if name in rule}
+        result, how = follows(figure.printed, value, spread, **allowed)
         fault = rule.get("fault", "") if result == DIFFERS else ""
         result = OPEN if "open" in rule else result
         size = None if n is None else round(float(str(n)))
-        return replace(figure, value=found.value, result=result, why=fault or how or why, fault=fault, n=size)
+        return replace(figure, value=value, result=result, why=fault or how or why, fault=fault, n=size)
 
     # reports
 
-    def _read(self, at: int, rule: Mapping[str, Any]) -> None:
-        source = self.sources[rule["on"]]
-        assert isinstance(source, Project)
+    def _read(self, at: int, rule: Mapping[str, Any], source: Project) -> None:
         places = {tuple(map(folded, (*key.where, key.name))) for key in self.known if key.at == at}
         given = self._given[id(rule)] = {}
         for figure, cells in self._rows(at, rule, source, ()):
@@ -439,7 +416,8 @@ class _Run:
         common |= {"baseline": self._baseline(rows)} if "baseline" in rule.get("keep", "") else {}
         place, table = rule["place"], self.paper["tables"][at]
         datasets = self._datasets(at, project) if "{dataset}" in place else [""]
-        for row, dataset, judge in product(rows, datasets, judges if "{judge}" in place else [""]):
+        compared = _raters("judges", project, raters, self.paper.get("protocol"))
+        for row, dataset, judge in product(rows, datasets, compared if "{judge}" in place else [""]):
             cells = {**common, **row, "dataset": dataset, "judge": judge}
             if "keep" in rule and not _value(rule["keep"], cells):
                 continue
@@ -462,8 +440,8 @@ class _Run:
             found = min((system for system in systems if folded(system) == folded(wanted)), default=None)
         if found is None:
             judged = ", ".join(sorted(systems))
-            self.reasons.append(
-                f"no lists were compared with the baseline, a system called {wanted}, but: {judged}"
+            self.lacking = (
+                f"No lists were compared with the baseline, a system called {wanted}, but: {judged}."
             )
         return found
 
@@ -564,31 +542,20 @@ def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
             {"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent
         ]
         return Table("Cost of a case", columns, tuple(rows))
-    if name not in REPORTS:
-        from recjudge_tui.reports.reliability.adversarial import adversarial_table
-        from recjudge_tui.reports.reliability.position import raw_counts_table
-
-        of_pairs = name == "robustness position"
-        return (
-            raw_counts_table(project.db, project.id)
-            if of_pairs
-            else adversarial_table(project.db, project.id)
-        )
-    made = make(project, name, **options)
-    assert isinstance(made, Table)
-    return made
+    return table_of(project, name, **options)
 
 
 def _between(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows, those of a board of two systems as rows of one system against the other."""
-    systems: dict[object, list[object]] = {}
+    over_all = [row for row in rows if row.get("opponent", "") is None]
+    if not over_all:
+        yield from rows
+        return
     for row in rows:
-        if "opponent" in row:
-            systems.setdefault((row.get("rater"), row.get("aspect")), []).append(row["system"])
-    for row in rows:
-        two = systems.get((row.get("rater"), row.get("aspect")), [])
-        other = {"opponent": next(s for s in two if s != row["system"])} if len(two) == 2 else {}
-        yield {**row, **other} if row.get("opponent", "") is None else row
+        alike = [o for o in over_all if (o["rater"], o.get("aspect")) == (row["rater"], row.get("aspect"))]
+        rivals = [other["system"] for other in alike if other["system"] != row["system"]]
+        of_two = len(rivals) == 1 and row["opponent"] is None
+        yield {**row, "opponent": rivals[0]} if of_two else row
 
 
 def common_cases(project: Project, raters: Sequence[str], truth: str) -> Table:
@@ -652,16 +619,25 @@ def reproduce(name: str, sources: Mapping[str, Project | Missing], own: Own | No
     if own is not None:
         settings |= {"project": own.project.name, "raters": list(own.raters)}
     rows = _as_rows(run, figures, settings)
-    return Reproduction(Page(f"Reproduced: {paper['source']}", (rows.answer,), tuple(tables), settings), rows)
+    return Reproduction(
+        Page(
+            f"Reproduced: {paper['source']}",
+            (rows.answer, *filter(None, [run.lacking])),
+            tuple(tables),
+            settings,
+        ),
+        rows,
+    )
 
 
 def of_project(project: Project) -> Reproduction:
     """The paper whose released data a project holds, with all its judges. Raises NotFoundError for other data."""
     layouts = {layout.partition(",")[0] for layout in imported_layouts(project.db, project.id)}
+    own = Own(project) if _raters("judges", project, (), None) else None
     if "zhang2024" in layouts:
-        return reproduce("zhang2024", {"release": project, "texts": NO_MARKUP}, Own(project))
+        return reproduce("zhang2024", {"release": project, "texts": NO_MARKUP}, own)
     if "recsys-arena" in layouts:
-        return reproduce("arena", {}, Own(project))
+        return reproduce("arena", {}, own)
     raise NotFoundError(
         f"the project {project.name} does not contain the data of a paper",
         "The papers with released data are RecSys Arena and Zhang et al. (2024).",
@@ -675,10 +651,10 @@ def _check_own(run: _Run, own: Own, figures: Sequence[Figure]) -> None:
     names = {part for f in figures if f.project for part in (*f.where, f.name)}
     absent = [name for name in own.raters if not any(name in part for part in names)]
     if absent or not names:
-        who = f"“{absent[0]}”" if absent else "nobody"
+        who = f"“{absent[0]}” has judged nothing" if absent else "no rater has judged anything"
         raise NotFoundError(
-            f"{who} has judged nothing in the project {own.project.name} that this paper reports",
-            "; ".join(dict.fromkeys(run.reasons)),
+            f"{who} in the project {own.project.name} that this paper reports",
+            run.lacking or "; ".join(dict.fromkeys(run.reasons)),
             "Ask a judge first.",
         )
 
@@ -689,13 +665,16 @@ def _laid_out(run: _Run, at: int, figures: Sequence[Figure]) -> Table:
     table = run.paper["tables"][at]
     across, within, group = table.get("across", ""), table.get("within"), table.get("group")
     heads = [name for name in table["about"] if name not in (across, within, group)]
-    decimals: dict[tuple[str, str], int] = {}
+    # a column's decimals and unit, for the figures that are not printed
+    shown: dict[tuple[str, str], tuple[int, str]] = {}
     lines: dict[tuple[str, Where], dict[tuple[str, str], list[Figure]]] = {}
     printed: set[Where] = set()
     for figure in sorted(figures, key=lambda f: not f.printed):
         about = run.about(figure)
         column = (about.get(across, ""), figure.name)
-        decimals[column] = max(decimals.get(column, 1), figure.decimals if figure.printed else 0)
+        if figure.printed:
+            shown[column] = max(shown.get(column, (1, ""))[0], figure.decimals), figure.unit
+        shown.setdefault(column, next(iter(shown.values()), (1, "")))
         row = tuple(about[name] for name in heads)
         if figure.printed:
             printed.add(row)
@@ -709,27 +688,27 @@ def _laid_out(run: _Run, at: int, figures: Sequence[Figure]) -> Table:
             section = new_section
             rows.append(
                 {
-                    **dict.fromkeys(map(_label, decimals), ""),
+                    **dict.fromkeys(map(_label, shown), ""),
                     **dict.fromkeys((*heads, "figures"), ""),
                     heads[0]: section,
                 }
             )
         for kind in _kinds([figure for found in cells.values() for figure in found]):
-            said = {_label(column): _cell(found, kind, decimals[column]) for column, found in cells.items()}
+            said = {_label(column): _cell(found, kind, *shown[column]) for column, found in cells.items()}
             rows.append({**dict(zip(heads, row, strict=True)), "figures": kind, **said})
     columns = [Column(name, name[0].upper() + name[1:]) for name in heads]
     if all(row["figures"] in ("both", "") for row in rows):
         rows = [{name: cell for name, cell in row.items() if name != "figures"} for row in rows]
     else:
         columns.append(Column("figures", "Figures"))
-    columns += [Column(_label(column), _label(column)) for column in decimals]
+    columns += [Column(_label(column), _label(column)) for column in shown]
     number = table["table"]
     first = next(i for i, other in enumerate(run.paper["tables"]) if other["table"] == number)
     notes = dict.fromkeys(f.why for f in figures if f.printed and f.why and f.result in (DIFFERS, OPEN))
     remarks = [text for of, text in run.paper["remarks"] if of == number and first == at]
     return Table(
         f"Table {number}: {table['title']}" if number.isdigit() else table["title"], tuple(columns), tuple(rows),
-        (*map(Note, notes), *map(Note, remarks), _LAYOUT), answer=_tally(figures),
+        (*map(Note, notes), *(Note(text.rstrip(".")) for text in remarks), _LAYOUT), answer=_tally(figures),
     )  # fmt: skip
 
 
@@ -757,24 +736,22 @@ def _label(column: tuple[str, str]) -> str:
     return " ".join(filter(None, column))
 
 
-def _cell(figures: Sequence[Figure], kind: str, decimals: int) -> str | None:
+def _cell(figures: Sequence[Figure], kind: str, decimals: int, unit: str) -> str | None:
     """What a row of a kind says of the figures that share a cell."""
     if kind in ("both", "part", "published"):
         return " / ".join(f.printed for f in figures if f.printed) or None
     chosen = [f for f in figures if bool(f.printed) == (kind == "recomputed")]
     known = any(f.value is not None for f in chosen)
-    return " / ".join(_recomputed(f, decimals) for f in chosen) if known else None
+    return " / ".join(_recomputed(f, decimals, unit) for f in chosen) if known else None
 
 
-def _recomputed(figure: Figure, decimals: int) -> str:
+def _recomputed(figure: Figure, decimals: int, unit: str) -> str:
     if figure.value is None:
         return "–"
-    if not figure.printed:
-        return f"{rounded(figure.value, decimals):.{decimals}f}"
-    mark = {DIFFERS: "≠", FOLLOWS: ""}.get(figure.result, "≈")
-    unit = figure.printed[_number(figure.printed).end() :][:1]
-    shown = rounded(figure.value, figure.decimals)
-    return f"{mark}{shown:.{figure.decimals}f}{unit if unit in ('%', '×', '$') else ''}"
+    mark = {DIFFERS: "≠", FOLLOWS: "", NOT_COMPARED: ""}.get(figure.result, "≈")
+    if figure.printed:
+        decimals, unit = figure.decimals, figure.unit
+    return f"{mark}{rounded(figure.value, decimals):.{decimals}f}{unit}"
 
 
 def _tally(figures: Iterable[Figure]) -> str:
@@ -782,7 +759,7 @@ def _tally(figures: Iterable[Figure]) -> str:
     counts = Counter(f.result for f in figures if f.printed)
     total, following, differing = counts.total(), counts.pop(FOLLOWS, 0), counts.pop(DIFFERS, 0)
     if following == total:
-        return f"all {total} figures follow"
+        return f"all {total} figures follow" if total > 1 else "the figure follows"
     parts = [
         f"{following} of {total} figures follow" if following else f"none of {total} figures was recomputed"
     ]

@@ -114,8 +114,8 @@ def _heading(rows: Sequence[Row], look: Glyphs) -> Text:
 def _answer(fact: Mapping[str, Any], look: Glyphs) -> str:
     corner = "`" if is_ascii(look) else "└"
     more = fact["more"]
-    if fact["contrary"]:
-        return f"  {corner} more users prefer {one_line(fact['lower'], 30)} to {one_line(fact['upper'], 30)} head to head"
+    if fact["note"]:
+        return f"  {corner} not separable: {fact['note']}"
     needed = (
         "; no practical number of users would be enough"
         if more is None

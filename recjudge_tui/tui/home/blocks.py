@@ -300,7 +300,8 @@ def trend(home: Home, width: int, look: Glyphs) -> Block | None:
     lines = []
     for series in trends.lines[:4]:
         drawn = spark([max(value, 0.0) for value in series.values], max(width - 34, 6), look)
-        right = [Cell(f"{drawn} "), Cell(f"{series.values[0]:.2f} to {series.values[-1]:.2f}", DIM)]
+        ends = [f"{value:.0f}" if trends.figure == "rating" else f"{value:.2f}" for value in series.values]
+        right = [Cell(f"{drawn} "), Cell(f"{ends[0]} to {ends[-1]}", DIM)]
         name = middle(one_line(series.system, 60), width - width_of(right) - 2, look)
         lines.append(
             pushed_right([Cell(" "), Cell(name, PLAIN, Destination("figure", "trend"))], right, width, look)

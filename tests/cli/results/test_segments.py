@@ -26,7 +26,7 @@ from tests.support.visits import LISTS, USERS, VISITS, make_visits
 
 Capture = pytest.CaptureFixture[str]
 Rows = list[dict[str, Any]]
-PAIRS = ("leaderboard", "--protocol", "pairwise", "--resamples", "20")
+PAIRS = ("leaderboard", "--protocol", "pairwise")
 # a command, what tells its rows apart, and the counts that add up over groups
 REPORTS = {
     "ranking": (PAIRS, ("system", "rater"), ("wins", "ties", "losses", "failed", "n")),

@@ -20,7 +20,6 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.papers.runner import (
     CUT,
     LEVELS,
-    Range,
     Reproduction,
     follows,
     of_project,
@@ -130,15 +129,15 @@ def test_the_shipped_figures_are_those_typed_from_the_paper(name: str) -> None:
     ],
 )
 def test_a_figure_follows_if_it_is_the_rounded_one(text: str, found: float, result: str) -> None:
-    assert follows(text, Range(found, found, found)) == (result, "")
+    assert follows(text, found) == (result, "")
 
 
 def test_other_ways_to_follow() -> None:
-    assert follows("1.9485", Range(1.94859, 1.94859, 1.94859), cut=True) == ("follows", CUT)
-    assert follows("-1.23", Range(-1.239, -1.239, -1.239), cut=True) == ("follows", CUT)
-    assert follows("16.61", Range(16.6025, 16.5975, 16.6075))[0] == "follows"
-    assert follows("16.62", Range(16.6025, 16.5975, 16.6075))[0] == "does not follow"
-    assert follows("11.68", Range(11.639, 11.639, 11.639), tolerance=0.1)[0] == "within 0.1"
+    assert follows("1.9485", 1.94859, cut=True) == ("follows", CUT)
+    assert follows("-1.23", -1.239, cut=True) == ("follows", CUT)
+    assert follows("16.61", 16.6025, 0.005)[0] == "follows"
+    assert follows("16.62", 16.6025, 0.005)[0] == "does not follow"
+    assert follows("11.68", 11.639, tolerance=0.1)[0] == "within 0.1"
 
 
 # ---- SAER --------------------------------------------------------------------------------------------------------------

@@ -217,9 +217,9 @@ def test_hostile_texts_orders_first_with_their_cases(project_db: Path) -> None:
         ("user", "u", "search", "order to the judge", order, 2, "1, 2"),
         ("item", "i1", "title", "template syntax", "{{ x }}", 1, "1"),
     ]
-    assert found.notes[0].endswith("order to the judge: 2, template syntax: 1.")
+    assert found.answer.endswith("order to the judge: 2, template syntax: 1.")
     assert len(few.rows) == 1
-    assert few.notes[1].startswith("2 more findings")
+    assert few.notes[0].startswith("2 more findings")
 
 
 def test_the_frames_of_stored_prompts_count(project_db: Path) -> None:

@@ -1,23 +1,17 @@
-"""The human benchmark of SAER (Liu et al., SIGIR 2026): its Table 2 rebuilt from constructed labels."""
+"""A judge against people as SAER reports it (Liu et al., SIGIR 2026): its Table 2 rebuilt from constructed labels."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from recjudge_tui.cli.app import recjudge
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
-from recjudge_tui.reports.reliability.human_benchmark import human_benchmark
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 A, TIE, B = 1.0, 0.0, -1.0
@@ -70,39 +64,17 @@ def _labels(
     return anna, ben
 
 
-def row_of(table: Table, **wanted: object) -> Row:
-    return next(row for row in table.rows if all(row[name] == value for name, value in wanted.items()))
+def opened(project: Project) -> Opened:
+    return Opened.numbered(project.db, project.id)
 
 
-def test_adjudicated_counts(project: Project) -> None:
-    table = table_of(Opened(project.db, project.id, "films"), "leaderboard", protocol="pairwise", rater="llm")
-    row = row_of(table, system="alpha", opponent=None)
-    assert (row["wins"], row["losses"], row["ties"], row["n"]) == (103, 66, 31, 200)
-    assert row["position_ties"] == 24
-    assert row["failed"] == 0
-    assert row["rank"] == 1
-    assert row["q"] == pytest.approx((103 + 31) / (66 + 31))
+def benchmark(project: Project, *raters: str, truth: str | None = None) -> Table:
+    return table_of(opened(project), "agreement", benchmark=True, raters=raters, truth=truth)
 
 
-def test_concurrence(project: Project) -> None:
-    table = table_of(Opened(project.db, project.id, "films"), "agreement", raters=("llm",), truth="people")
-    row = row_of(table, stat="concurrence")
-    assert row["n"] == 84
-    assert row["value"] == 69 / 84
-    assert f"{row['value']:.1%}" == "82.1%"
-    assert row["note"] == "agrees on 69 of the 84 cases where the reference preferred a system"
-
-
-def test_a_failed_order_is_no_tie(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = [pair_case(project, f"u{i}") for i in range(3)]
-    judge_pairs(project, "llm", {cases[0]: (A, A), cases[1]: (A, None), cases[2]: (None, None)})
-    row = row_of(
-        table_of(Opened(project.db, project.id, "films"), "leaderboard", protocol="pairwise"),
-        system="a",
-        opponent=None,
-    )
-    assert (row["wins"], row["ties"], row["losses"], row["n"], row["failed"]) == (1, 0, 0, 1, 2)
+def one(table: Table, **wanted: object) -> Row:
+    (found,) = (row for row in table.rows if all(row.get(name) == value for name, value in wanted.items()))
+    return found
 
 
 @pytest.fixture
@@ -117,92 +89,92 @@ def judged(project: Project) -> Project:
     return project
 
 
-def test_the_whole_report(judged: Project) -> None:
-    lists, pairs, strictness, shares, counts, position = human_benchmark(
-        judged.db, judged.id, "llm", ("anna", "ben"), "people-lists", "people"
-    )
-    assert [(row["rater_a"], row["rater_b"], row["stat"]) for row in lists.rows] == [
-        ("anna", "ben", "qwk"), ("anna", "ben", "percent"),
-        ("llm", "people-lists", "qwk"), ("llm", "people-lists", "percent"),
-    ]  # fmt: skip
-    assert row_of(pairs, stat="concurrence")["value"] == 69 / 84
-    assert {(row["system"], row["rater"]) for row in shares.rows} == {
-        (system, rater) for system in ("alpha", "beta") for rater in ("anna", "ben", "llm", "people-lists")
-    }
-    assert len(counts.rows) == 2
-    assert len(position.rows) == 1
-    assert {(row["rater"], row["protocol"]) for row in strictness.rows} == {
-        (rater, protocol) for rater in ("anna", "ben", "llm") for protocol in ("pointwise", "pairwise")
-    }
+def test_counts_of_verdicts_and_of_calls(project: Project) -> None:
+    verdicts, calls = table_of(opened(project), "robustness position", rater="llm", counts=True).rows
+    names = ("wins", "losses", "ties", "true_ties", "position_ties", "failed", "n")
+    assert [verdicts[name] for name in names] == [103, 66, 31, 7, 24, 0, 200]
+    assert [calls[name] for name in ("wins", "losses", "ties", "n")] == [228, 154, 18, 400]
+    assert verdicts["consistency"] == 0.88
+    assert 0.82 < float(str(verdicts["ci_low"])) < 0.88 < float(str(verdicts["ci_high"])) < 0.93
+    (place,) = table_of(opened(project), "robustness position", gap=False).rows
+    # A then B is Set 1 both times; A then tie is Set 1 once; B in the order a-b is Set 2
+    assert [place[name] for name in ("consistent", "set_1", "set_2")] == [176, 42, 2]
+    assert place["set_1_share"] == pytest.approx(42 / 44)
 
 
-def test_a_strict_annotator_is_found_and_one_alone_has_no_bias(project_db: Path) -> None:
+def test_a_failed_order_is_no_tie(project_db: Path) -> None:
     project = new_project(project_db)
-    cases = [list_case(project, f"u{i:02}") for i in range(40)]
-    give(project, "mild", dict.fromkeys(cases, 2.0))
-    give(project, "hard", {case: float(at % 2) for at, case in enumerate(cases)})
-    give(project, "late", {cases[0]: 1.0})
-    table = strictness_table(Opened(project.db, project.id, "films"), (), ("mild", "hard", "late"))
-    hard = row_of(table, rater="hard", figure="bias")
-    # on the first case the two others gave 2 and 1
-    assert hard["value"] == pytest.approx(-(1.5 + 39 * 2 - 20) / 40)
-    assert isinstance(hard["ci_high"], float)
-    assert hard["ci_high"] < -1
-    assert row_of(table, rater="mild", label="Good")["value"] == 1
-    alone = strictness_table(Opened(project.db, project.id, "films"), (), ("mild",))
-    bias = row_of(alone, figure="bias")
-    assert (bias["value"], bias["note"]) == (None, "no case that another annotator also judged")
+    cases = [pair_case(project, f"u{i}") for i in range(3)]
+    judge_pairs(project, "llm", {cases[0]: (A, A), cases[1]: (A, None), cases[2]: (None, None)})
+    verdicts, calls = table_of(opened(project), "robustness position", rater="llm", counts=True).rows
+    assert [verdicts[name] for name in ("wins", "ties", "losses", "n", "failed")] == [1, 0, 0, 1, 2]
+    assert (calls["wins"], calls["n"], calls["failed"]) == (3, 3, 3)
 
 
 def test_the_benchmark_in_one_table(judged: Project) -> None:
-    """The figures of SAER's Table 2 by the command."""
-    words = ["-p", "films", "--db", str(judged.db.path), "--format", "json", "--benchmark"]
-    done = CliRunner().invoke(recjudge, ["agreement", *words, "--truth", "people-lists,people"])
-    assert done.exit_code == 0, done.output
-    rows: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
-
-    def one(**wanted: object) -> dict[str, Any]:
-        (found,) = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
-        return found
-
-    assert one(figure="concurrence")["value"] == 69 / 84
-    verdicts = {name: one(figure=f"{name}, verdicts") for name in ("wins", "losses", "ties", "true_ties")}
-    assert [row["count"] for row in verdicts.values()] == [103, 66, 31, 7]
-    assert verdicts["ties"]["value"] == 31 / 200
-    assert [one(figure=f"{name}, calls")["count"] for name in ("wins", "losses", "ties")] == [228, 154, 18]
-    assert one(figure="consistency")["value"] == 0.88
-    assert one(figure="bias", rater="ben", protocol="pointwise")["value"] == pytest.approx(-1 / 60)
-    assert one(part="strictness", rater="anna", protocol="pairwise", label="Tie")["value"] == pytest.approx(
-        58 / 200
+    table = benchmark(judged, truth="people-lists,people")
+    assert one(table, figure="concurrence")["value"] == 69 / 84
+    verdicts = [one(table, figure=f"{name}, verdicts") for name in ("wins", "losses", "ties", "true_ties")]
+    assert [row["count"] for row in verdicts] == [103, 66, 31, 7]
+    assert verdicts[2]["value"] == 31 / 200
+    assert [one(table, figure=f"{name}, calls")["count"] for name in ("wins", "losses", "ties")] == [
+        228,
+        154,
+        18,
+    ]
+    assert one(table, figure="consistency")["value"] == 0.88
+    assert one(table, figure="bias", rater="ben", protocol="pointwise")["value"] == pytest.approx(-1 / 60)
+    tie = one(table, part="strictness", rater="anna", protocol="pairwise", label="Tie")
+    assert tie["value"] == pytest.approx(58 / 200)
+    assert (
+        one(table, part="agreement", rater="llm", protocol="pointwise", figure="qwk")["of"] == "people-lists"
     )
-    assert one(part="agreement", rater="llm", protocol="pointwise", figure="qwk")["of"] == "people-lists"
     # with one consensus of each sort nobody needs to name them
-    assert CliRunner().invoke(recjudge, ["agreement", *words]).exit_code == 0
+    assert benchmark(judged).rows == table.rows
 
 
-def test_who_takes_part_must_be_clear(judged: Project) -> None:
+def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> None:
+    table = strictness_table(opened(judged), ("llm",), ("anna", "ben"))
+    bias = {
+        row["rater"]: row for row in table.rows if (row["protocol"], row["figure"]) == ("pointwise", "bias")
+    }
+    # anna's last ten values are 2 0 1 2 0 1 2 0 1 2, ben's are all 1; the judge said what anna said
+    assert {name: row["value"] for name, row in bias.items()} == {
+        "anna": pytest.approx(1 / 60), "ben": pytest.approx(-1 / 60), "llm": pytest.approx(1 / 120),
+    }  # fmt: skip
+    assert (bias["anna"]["against"], bias["llm"]["against"]) == ("the other annotators", "the annotators")
+    low, high = bias["anna"]["ci_low"], bias["anna"]["ci_high"]
+    assert isinstance(low, float)
+    assert isinstance(high, float)
+    assert low < 1 / 60 < high
+    poor = one(table, rater="ben", protocol="pointwise", label="Poor")
+    assert (poor["count"], poor["value"], poor["n"]) == (17, pytest.approx(17 / 60), 60)
+    alone = strictness_table(opened(judged), (), ("anna",))
+    note = one(alone, figure="bias", protocol="pointwise")["note"]
+    assert note == "no case that another annotator also judged"
+
+
+def test_who_takes_part_must_be_clear(judged: Project, project_db: Path) -> None:
     judge_lists(judged, "other", {list_case(judged, "u000", "alpha"): 1.0})
     with pytest.raises(UsageError, match="needs exactly one judge"):
-        benchmark_table(judged.db, judged.id)
-    table = benchmark_table(judged.db, judged.id, ("llm",))
+        benchmark(judged)
+    table = benchmark(judged, "llm")
     assert table.settings["annotators"] == ["anna", "ben"]
     assert "other" not in {row["rater"] for row in table.rows}
     combine(judged.db, judged.id, "majority", "majority", ["anna", "ben"])
     with pytest.raises(UsageError, match="several raters could be the consensus"):
-        benchmark_table(judged.db, judged.id, ("llm",))
+        benchmark(judged, "llm")
     with pytest.raises(NotFoundError):
-        benchmark_table(judged.db, judged.id, ("llm",), ("nobody",))
+        benchmark(judged, "llm", truth="nobody")
 
 
 def test_without_a_consensus_people_stand_beside_the_judge(project_db: Path) -> None:
     project = new_project(project_db)
     case = list_case(project, "u")
-    with pytest.raises(UsageError, match="needs exactly one judge"):
-        benchmark_table(project.db, project.id)
     judge_lists(project, "llm", {case: 1.0})
     with pytest.raises(UsageError, match="no annotator"):
-        benchmark_table(project.db, project.id)
+        benchmark(project)
     give(project, "anna", {case: 1.0})
-    table = benchmark_table(project.db, project.id)
-    assert table.notes[0] == "no consensus of pointwise labels: “recjudge rater combine” creates one"
+    table = benchmark(project)
+    assert table.notes[0].startswith("no consensus of pointwise labels")
     assert {row["part"] for row in table.rows} == {"strictness", "shares"}

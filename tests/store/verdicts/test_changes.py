@@ -61,7 +61,7 @@ def test_systems_and_values_without_labels(project: Project) -> None:
     pair = pair_case(project, "u", "als", "bpr")
     for name, value in (("anna", 0.25), ("ben", 0.5)):
         give(project, name, {pair: value}, aspect="x", protocol_name="absolute")
-    sides = [asked(project, name, "absolute", "x") for name in ("anna", "ben")]
-    (found,) = changed_cases(project.db, *sides, [pair])
+    anna, ben = (asked(project, name, "absolute", "x") for name in ("anna", "ben"))
+    (found,) = changed_cases(project.db, anna, ben, [pair])
     assert (found.systems, found.labels) == ("als vs bpr", ("0.25", "0.5"))
     assert found._replace(label_a="", value_a=2 / 3).labels == ("0.667", "0.5")

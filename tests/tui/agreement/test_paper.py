@@ -32,13 +32,13 @@ async def test_a_project_of_the_released_data(project_db: Path, tmp_path: Path) 
             import_files(db, "zhang", [folder / "explanations.csv"], kind, layout="zhang2024")
     async with running(project_db, size=(80, 24)) as pilot:
         text = await paper_text(pilot)
-        assert "300 + 5 printed figures" in text
+        assert "305 figures" in text
         assert "Annotator-1" in text
         assert "e export" in shown(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, PaperScreen)
-        assert screen.table is not None
-        assert len(screen.table.rows) == 305
+        assert screen.paper is not None
+        assert len(screen.paper.rows.rows) == 305
         assert max(map(len, text.splitlines())) <= 80
 
 

@@ -1,1 +1,0 @@
-"""How reliable a judge is: robustness, calibration, bias, sample sizes, gates."""
