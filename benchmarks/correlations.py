@@ -45,7 +45,7 @@ def measure(quick: bool = False) -> list[Row]:
     for module in (
         "scipy.stats",
         "recjudge_tui.stats.agreement",
-        "recjudge_tui.store.verdicts.ratings",
+        "recjudge_tui.store.ratings",
     ):
         import_module(module)
     scores = made_up() if quick else released() or made_up()
@@ -109,8 +109,8 @@ def _intervals(scores: Scores) -> Row:
 def _from_database(path: Path, verdicts: int) -> Row:
     """Pearson at 3 levels for each aspect, from the database file; includes opening it and the schema check."""
     from recjudge_tui.stats.agreement import group_mean
+    from recjudge_tui.store.ratings import Question, load_ratings
     from recjudge_tui.store.schema import connect
-    from recjudge_tui.store.verdicts.ratings import Question, load_ratings
 
     def ours() -> list[float | None]:
         figures = []

@@ -144,8 +144,8 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
+    from recjudge_tui.store.ratings import load_ratings
     from recjudge_tui.store.schema import connect
-    from recjudge_tui.store.verdicts.ratings import load_ratings
 
     out = []
     with connect(path) as db:

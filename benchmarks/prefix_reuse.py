@@ -36,7 +36,7 @@ from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.engine.call_queue import CallQueue
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.calls import CallKey, outstanding
-from recjudge_tui.store.cases_ import load_material
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import prompt_by_id

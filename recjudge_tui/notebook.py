@@ -147,7 +147,7 @@ class NotebookProject(Project):
         The keys are the columns of `recjudge export verdicts`.
         """
         from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
-        from recjudge_tui.store.verdicts_ import EXPORTED, exported_rows
+        from recjudge_tui.store.verdicts import EXPORTED, exported_rows
 
         if chunk < 1:
             raise UsageError("chunk must be at least 1")

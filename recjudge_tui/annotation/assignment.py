@@ -20,8 +20,8 @@ from recjudge_tui.runs.plan.plan import default_prompt
 from recjudge_tui.runs.plan.selection import select_cases
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.plan.users import cases_of_users
-from recjudge_tui.store.cases_ import CaseKey, ensure_cases
-from recjudge_tui.store.data_ import ItemViews
+from recjudge_tui.store.cases import CaseKey, ensure_cases
+from recjudge_tui.store.data import ItemViews
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import (
     NewTask,

@@ -19,8 +19,8 @@ from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.requests import setup_of
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.cases_ import case_row, load_material
-from recjudge_tui.store.data_ import explanation_view, slate_top
+from recjudge_tui.store.cases import case_row, load_material
+from recjudge_tui.store.data import explanation_view, slate_top
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.people import Task, run_shows

@@ -14,8 +14,8 @@ from recjudge_tui.importers.import_job import ImportJob
 from recjudge_tui.store.imports import Clash, add_verdict, case_of_label
 from recjudge_tui.store.people import close_answered, task_by_token
 from recjudge_tui.store.raters import ensure_rater, rater_kind
-from recjudge_tui.store.verdicts.scales import add_scale, scale_source, stored_scales
-from recjudge_tui.store.verdicts_ import COUNTED
+from recjudge_tui.store.ratings import add_scale, scale_source, stored_scales
+from recjudge_tui.store.verdicts import COUNTED
 
 # votes that were left out, as they are counted
 REPEATED = "repeated vote"

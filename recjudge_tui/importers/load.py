@@ -32,8 +32,8 @@ from recjudge_tui.importers.preview import rendered
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.storing import store_records
 from recjudge_tui.importers.summary import FileSummary, ImportSummary
-from recjudge_tui.store.cases_ import label_columns
-from recjudge_tui.store.data_ import brought_images
+from recjudge_tui.store.cases import label_columns
+from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies, mark_copies
 from recjudge_tui.store.imports import (
@@ -46,7 +46,7 @@ from recjudge_tui.store.imports import (
     same_import,
 )
 from recjudge_tui.store.projects import create_project, find_project
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.ratings import stored_scales
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]

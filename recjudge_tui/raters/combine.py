@@ -32,7 +32,7 @@ from recjudge_tui.store.raters import (
     replace_verdicts,
     tie_label,
 )
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.ratings import stored_scales
 
 MISSING = "not judged by all raters"
 FAILED = "a rater's verdict failed"

@@ -12,8 +12,8 @@ from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.declare import Options, table_of
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question, Rater, project_questions, project_raters
 
 _COLUMNS = (
     Column("part", "Part"),

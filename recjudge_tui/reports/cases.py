@@ -17,11 +17,11 @@ from recjudge_tui.protocols.replies.profile import profile_text
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Column, Note, Row, Table
 from recjudge_tui.store.case_detail import CaseDetail, CaseFlag, case_detail
-from recjudge_tui.store.cases_ import case_row
-from recjudge_tui.store.data_ import slate_top
+from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.histories import read_history
-from recjudge_tui.store.verdicts_ import case_verdicts
+from recjudge_tui.store.verdicts import case_verdicts
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid

@@ -28,7 +28,7 @@ from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usua
 from recjudge_tui.store.calls import CaseCost, case_costs
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Ratings, project_raters
+from recjudge_tui.store.ratings import Question, Ratings, project_raters
 
 _CASES = (
     Column("rater", "Rater"),

@@ -10,7 +10,7 @@ from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, F
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
-from recjudge_tui.store.data_ import (
+from recjudge_tui.store.data import (
     NOWHERE,
     DataText,
     Owner,

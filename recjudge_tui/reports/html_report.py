@@ -192,7 +192,7 @@ def project_report(
 
     Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
     """
-    from recjudge_tui.store.data_ import check_systems
+    from recjudge_tui.store.data import check_systems
     from recjudge_tui.store.raters import rater_row
 
     check_systems(project.db, project.id, options.systems)
@@ -239,7 +239,7 @@ def _tables(
 
 
 def _protocols(project: Project) -> tuple[str, ...]:
-    from recjudge_tui.store.verdicts.ratings import project_questions
+    from recjudge_tui.store.ratings import project_questions
 
     judged = {question.protocol for question in project_questions(project.db, project.id)}
     return tuple(name for name in offered() if name in judged)

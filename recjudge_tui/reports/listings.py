@@ -20,8 +20,8 @@ from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, wi
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import reused_words
-from recjudge_tui.store.cases_ import case_count, list_cases
-from recjudge_tui.store.data_ import event_counts, heldout_types, repeated_events, systems
+from recjudge_tui.store.cases import case_count, list_cases
+from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems
 from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.imports import list_imports
@@ -29,6 +29,7 @@ from recjudge_tui.store.projects import project_counts, project_overview
 from recjudge_tui.store.projects import saved_filters as stored_filters
 from recjudge_tui.store.prompts import list_prompts
 from recjudge_tui.store.raters import list_raters
+from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.runs import (
     list_runs,
     run_conditions,
@@ -38,7 +39,6 @@ from recjudge_tui.store.runs import (
     run_summary,
 )
 from recjudge_tui.store.triage import project_entries
-from recjudge_tui.store.verdicts.ratings import project_raters
 
 
 def _columns(*columns: str) -> tuple[Column, ...]:

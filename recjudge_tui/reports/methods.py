@@ -32,7 +32,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
 from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
 from recjudge_tui.stats.defaults import level_text
-from recjudge_tui.store.data_ import heldout_types
+from recjudge_tui.store.data import heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.prompts import UsedPrompt

@@ -44,13 +44,10 @@ from recjudge_tui.stats.retrieval import (
     coverage,
     list_values,
 )
-from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
-from recjudge_tui.store.cases_ import untimed_count, untimed_note
-from recjudge_tui.store.data.heldout import has_held_out, lists_of, load_evaluation_data
-from recjudge_tui.store.data_ import check_judgeable, systems
-from recjudge_tui.store.histories import held_out_copies
-from recjudge_tui.store.verdicts.generations import judged_content
-from recjudge_tui.store.verdicts.ratings import CaseColumns
+from recjudge_tui.store.cases import untimed_count, untimed_note
+from recjudge_tui.store.data import check_judgeable, systems
+from recjudge_tui.store.histories import has_held_out, held_out_copies, lists_of, load_evaluation_data
+from recjudge_tui.store.ratings import CaseColumns, current_list_ids, judged_content, ranked_slates
 
 COVERAGE = "coverage"
 METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)

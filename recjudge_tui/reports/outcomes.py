@@ -31,7 +31,7 @@ from recjudge_tui.stats.planning import (
 )
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.store.projects import Outcome, list_outcomes, unknown_outcome
-from recjudge_tui.store.verdicts.ratings import Question, project_questions
+from recjudge_tui.store.ratings import Question, project_questions
 
 _WHAT = (Column("experiment", "Experiment"), Column("system_a", "System A"), Column("system_b", "System B"))
 

@@ -54,8 +54,8 @@ from recjudge_tui.store.calls import (
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Rater, project_questions, project_raters
 from recjudge_tui.store.runs import ServedModel, served_models
-from recjudge_tui.store.verdicts.ratings import Rater, project_questions, project_raters
 
 # ---- passport rows -----------------------------------------------------------------------------------------------
 

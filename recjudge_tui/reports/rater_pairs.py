@@ -25,7 +25,7 @@ from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
+from recjudge_tui.store.ratings import Question, Rater, Ratings
 
 ALL = "all"
 OF_METRICS = "a metric has its own scale: only correlations apply"

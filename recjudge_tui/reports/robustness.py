@@ -53,20 +53,22 @@ from recjudge_tui.stats.hypotheses import holm, paired_counts, share_difference,
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import tally
 from recjudge_tui.store.calls import rater_runs
-from recjudge_tui.store.cases_ import (
+from recjudge_tui.store.cases import (
     foreign_lists,
     items_had,
     who_judged,
 )
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.verdicts.generations import (
+from recjudge_tui.store.ratings import (
     Lifetimes,
+    Question,
     adversarial_lifetimes,
     in_generation,
     judged_content,
+    load_questions,
+    load_ratings,
     newest_judged,
 )
-from recjudge_tui.store.verdicts.ratings import Question, load_questions, load_ratings
 
 RATER, NOTE = Column("rater", "Rater"), Column("note", "Note")
 

@@ -12,8 +12,7 @@ from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.roles import BUILT_IN
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.shapes import Base
-from recjudge_tui.store.verdicts.answers import first_place_wins, reason_counts
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.ratings import Question, first_place_wins, reason_counts
 
 # fewer verdicts than this can agree by chance
 _FEWEST, _FEWEST_IN_ORDERS = 5, 10

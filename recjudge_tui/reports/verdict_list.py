@@ -17,8 +17,8 @@ from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import check_filter_names
-from recjudge_tui.store.verdicts.ratings import project_raters
-from recjudge_tui.store.verdicts_ import ATTENTION, Queue, VerdictRow, filtered_ids, queue, verdict_rows
+from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.store.verdicts import ATTENTION, Queue, VerdictRow, filtered_ids, queue, verdict_rows
 
 _COLUMNS = (
     Column("verdict_id", "Verdict", minor=True),

@@ -16,8 +16,8 @@ from recjudge_tui.reports.common.table import Column, Note, Row, Table, definiti
 from recjudge_tui.shapes import FEWEST_CASES, Base, LeftOut, Meeting, Orientation, Pairs, generation_notes
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
-from recjudge_tui.store.cases_ import untimed_note
-from recjudge_tui.store.verdicts.ratings import EarlierLists, Question, Ratings
+from recjudge_tui.store.cases import untimed_note
+from recjudge_tui.store.ratings import EarlierLists, Question, Ratings
 
 _NAMED = 8
 

@@ -15,7 +15,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.calls import profile_reply
-from recjudge_tui.store.data_ import image_contents
+from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import shown_event, sql_list
 from recjudge_tui.store.histories import HELD_FOR

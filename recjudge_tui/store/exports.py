@@ -10,13 +10,13 @@ from typing import Any
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.roles import IMPORTED, PERSONS
-from recjudge_tui.store.cases_ import occasion_condition
-from recjudge_tui.store.data.heldout import item_titles
-from recjudge_tui.store.data_ import slate_items
+from recjudge_tui.store.cases import occasion_condition
+from recjudge_tui.store.data import slate_items
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import held_out_type, sql_list
-from recjudge_tui.store.verdicts.scales import stored_scales
-from recjudge_tui.store.verdicts_ import COUNTED
+from recjudge_tui.store.histories import item_titles
+from recjudge_tui.store.ratings import stored_scales
+from recjudge_tui.store.verdicts import COUNTED
 
 # ---- exports -----------------------------------------------------------------------------------------------------
 

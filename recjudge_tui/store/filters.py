@@ -13,8 +13,8 @@ from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.domain.roles import PEOPLE, WITHOUT_OPINION
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.cases_ import check_contexts, occasion_condition
-from recjudge_tui.store.data_ import check_systems, known_systems
+from recjudge_tui.store.cases import check_contexts, occasion_condition
+from recjudge_tui.store.data import check_systems, known_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import about_systems, apart, same_question, sql_list, with_unit_in
 from recjudge_tui.store.raters import rater_names

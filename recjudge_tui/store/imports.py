@@ -13,8 +13,8 @@ from recjudge_tui.domain.occasions import meant_occasions
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.cases_ import CaseKey, current_keys, ensure_case, newest_pair
-from recjudge_tui.store.data_ import LISTS, TEXTS, Replaceable, delete_unused_images
+from recjudge_tui.store.cases import CaseKey, current_keys, ensure_case, newest_pair
+from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, delete_unused_images
 from recjudge_tui.store.database import Database, explained, now
 from recjudge_tui.store.facts import held_out_type
 from recjudge_tui.store.histories import held_out_users, mark_again

@@ -11,7 +11,7 @@ from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, RUN_RATERS
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
-from recjudge_tui.store.data_ import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
+from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
 from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
 from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list
 
@@ -464,7 +464,7 @@ def _shares(
 def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
     """Rater and case of each verdict on the newest lists that its rater judged, as JSON."""
     # the app starts without NumPy
-    from recjudge_tui.store.verdicts.ratings import load_ratings
+    from recjudge_tui.store.ratings import load_ratings
 
     ratings = load_ratings(db, project_id, protocols=(protocol,), aspect=aspect)
     return json.dumps([

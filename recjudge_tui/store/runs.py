@@ -17,7 +17,7 @@ from recjudge_tui.domain.roles import RUN_RATERS, RaterKind
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
 from recjudge_tui.errors import LeaseLostError, NotFoundError
 from recjudge_tui.store.calls import restore_superseded
-from recjudge_tui.store.cases_ import ShownCase, of_several_occasions
+from recjudge_tui.store.cases import ShownCase, of_several_occasions
 from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
 from recjudge_tui.store.facts import sane_name, sql_list
 from recjudge_tui.store.prompts import UsedPrompt, used_prompt

@@ -12,7 +12,7 @@ import pytest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.data_ import image_contents
+from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id

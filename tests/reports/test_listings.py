@@ -17,7 +17,7 @@ from recjudge_tui.reports.cases import case_page
 from recjudge_tui.reports.common.table import Note, Table, render
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.judges import judges_table
-from recjudge_tui.store.cases_ import CaseKey, ensure_case
+from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports import (
     add_events,
     add_items,

@@ -23,7 +23,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts_ import exported_rows, filtered_ids
+from recjudge_tui.store.verdicts import exported_rows, filtered_ids
 from tests.support.figures import figures
 from tests.support.runs import RULES, load, planned
 

@@ -24,7 +24,7 @@ from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, ren
 from recjudge_tui.reports.declare import make
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
-from recjudge_tui.store.cases_ import PlantedFault
+from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.builder import Built

@@ -14,7 +14,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.figures.marks import Lines
-from recjudge_tui.store.cases_ import CaseKey, ensure_case
+from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports import Target, add_events, add_slate, begin_import
 from recjudge_tui.store.projects import Outcome, add_outcome
 from tests.support.verdicts import Project, cases_of, give, judge_lists, new_project, table

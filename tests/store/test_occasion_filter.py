@@ -12,7 +12,7 @@ from recjudge_tui.domain.filters import VerdictFilter, occasion_terms, parse_fil
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, occasion_filter
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.store.cases_ import (
+from recjudge_tui.store.cases import (
     check_contexts,
     known_occasions,
     occasion_condition,
@@ -21,7 +21,7 @@ from recjudge_tui.store.cases_ import (
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts_ import count_verdicts, filtered_ids
+from recjudge_tui.store.verdicts import count_verdicts, filtered_ids
 from recjudge_tui.tui.kit.completion import suggestions
 from tests.support.hostile import HOSTILE
 from tests.support.runs import RULES, load, make_project, plan

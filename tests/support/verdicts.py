@@ -24,7 +24,7 @@ from recjudge_tui.store.calls import (
     save_outcome,
     save_verdicts,
 )
-from recjudge_tui.store.cases_ import CaseKey, ShownCase, ensure_case, save_snapshots
+from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_case, save_snapshots
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.imports import Target, begin_import
 from recjudge_tui.store.prompts import get_prompt, load_shipped

@@ -34,7 +34,7 @@ def show(database: Database, case_id: int, project: str | None) -> Callable[[str
       recjudge cases show 12 --plain
     """
     from recjudge_tui.reports.cases import case_page, case_report
-    from recjudge_tui.store.cases_ import case_row
+    from recjudge_tui.store.cases import case_row
     from recjudge_tui.store.projects import project_id
 
     if project and case_row(database, case_id)["project_id"] != project_id(database, project):

@@ -73,7 +73,7 @@ def add(
     from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import make
     from recjudge_tui.reports.outcomes import outcome_of
-    from recjudge_tui.store.data_ import known_systems
+    from recjudge_tui.store.data import known_systems
     from recjudge_tui.store.projects import add_outcome
 
     start = parse_time(began, of_day=time.min) if began else ""

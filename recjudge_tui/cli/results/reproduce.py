@@ -147,7 +147,7 @@ def _own_project(database: Database, project: str | None, raters: tuple[str, ...
     """The named project, else the only one that has these raters."""
     from recjudge_tui.project import Project
     from recjudge_tui.store.projects import project_names
-    from recjudge_tui.store.verdicts.ratings import project_raters
+    from recjudge_tui.store.ratings import project_raters
 
     if project is not None:
         return Project.named(database, project)

@@ -22,9 +22,8 @@ from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.calls import one_order_counts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import run_prompts
-from recjudge_tui.store.verdicts.ratings import Question, Rater
-from recjudge_tui.store.verdicts.scales import stored_scales
-from recjudge_tui.store.verdicts_ import counted_battles
+from recjudge_tui.store.ratings import Question, Rater, stored_scales
+from recjudge_tui.store.verdicts import counted_battles
 
 _MOST_PAIRS = 4
 

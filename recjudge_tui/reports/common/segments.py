@@ -21,8 +21,8 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Column, Row, Table, definition
 from recjudge_tui.stats.defaults import level_text
-from recjudge_tui.store.cases_ import case_periods, check_contexts, slate_periods
-from recjudge_tui.store.data_ import (
+from recjudge_tui.store.cases import case_periods, check_contexts, slate_periods
+from recjudge_tui.store.data import (
     check_systems,
     context_counts,
     user_attribute_names,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.home.judged import Subject
     from recjudge_tui.reports.home.results import Board, FlagShares, PeopleAgreement, Trend
     from recjudge_tui.store.projects import DataCounts
-    from recjudge_tui.store.verdicts.answers import FlipCount
+    from recjudge_tui.store.ratings import FlipCount
 
 RUNS_NAMED = 6
 
@@ -108,7 +108,7 @@ def with_next_part(db: Database, project_id: int, home: Home) -> Home:
 
 
 def _totals(db: Database, project_id: int, _: Home) -> Totals:
-    from recjudge_tui.store.verdicts_ import newest_judged_run
+    from recjudge_tui.store.verdicts import newest_judged_run
 
     (row,) = project_overview(db, project_id)
     run = newest_judged_run(db, project_id)
@@ -147,7 +147,7 @@ def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
 
 
 def _flips(db: Database, project_id: int, _: Home) -> tuple[FlipCount, ...]:
-    from recjudge_tui.store.verdicts.answers import flip_counts
+    from recjudge_tui.store.ratings import flip_counts
 
     return flip_counts(db, project_id)
 

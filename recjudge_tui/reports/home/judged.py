@@ -32,7 +32,7 @@ from recjudge_tui.shapes import ANY_ISSUE
 from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import DataCounts
-from recjudge_tui.store.verdicts.ratings import project_raters
+from recjudge_tui.store.ratings import project_raters
 
 
 class Subject(NamedTuple):

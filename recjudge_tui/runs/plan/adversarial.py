@@ -15,8 +15,8 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases_ import CaseKey, generated_slate, items_had, slate_item_ids
-from recjudge_tui.store.data_ import CurrentSlate, newest_slates
+from recjudge_tui.store.cases import CaseKey, generated_slate, items_had, slate_item_ids
+from recjudge_tui.store.data import CurrentSlate, newest_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 

@@ -36,8 +36,8 @@ from recjudge_tui.runs.plan.reuse import reused_share
 from recjudge_tui.runs.plan.series import AlreadyJudgedError, check_series, series_name
 from recjudge_tui.runs.plan.settings import check_settings
 from recjudge_tui.runs.prices import require_price
-from recjudge_tui.store.cases_ import CaseKey, ensure_cases, judged_cases
-from recjudge_tui.store.data_ import event_counts, slate_digests
+from recjudge_tui.store.cases import CaseKey, ensure_cases, judged_cases
+from recjudge_tui.store.data import event_counts, slate_digests
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped

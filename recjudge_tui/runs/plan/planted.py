@@ -27,7 +27,7 @@ from recjudge_tui.judges.rules.faults import (
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.domain import project_domain
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases_ import (
+from recjudge_tui.store.cases import (
     CaseKey,
     PlantedFault,
     catalogue_ids,
@@ -36,7 +36,7 @@ from recjudge_tui.store.cases_ import (
     known_generated_slate,
     save_fault,
 )
-from recjudge_tui.store.data_ import CurrentSlate, ItemViews, newest_slates, slate_tops
+from recjudge_tui.store.data import CurrentSlate, ItemViews, newest_slates, slate_tops
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_histories
 

@@ -14,8 +14,8 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, compar
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.plan.stratify import stratified
-from recjudge_tui.store.cases_ import CaseKey, check_contexts
-from recjudge_tui.store.data_ import (
+from recjudge_tui.store.cases import CaseKey, check_contexts
+from recjudge_tui.store.data import (
     CurrentSlate,
     check_judgeable,
     current_explanations,

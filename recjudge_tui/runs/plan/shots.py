@@ -11,8 +11,8 @@ from recjudge_tui.domain.material import ExplanationView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.store.cases_ import CaseKey
-from recjudge_tui.store.data_ import (
+from recjudge_tui.store.cases import CaseKey
+from recjudge_tui.store.data import (
     current_explanations,
     explanation_view,
     scores_of,

@@ -12,8 +12,8 @@ from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.selection import Selection
-from recjudge_tui.store.cases_ import CaseKey
-from recjudge_tui.store.data_ import ItemViews
+from recjudge_tui.store.cases import CaseKey
+from recjudge_tui.store.data import ItemViews
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_histories
 

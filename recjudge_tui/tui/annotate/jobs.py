@@ -106,7 +106,7 @@ def reveal_view(db: Database, rater_id: int, protocol: str, task_id: int | None)
 
 def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
     from recjudge_tui.annotation.case import shown_case
-    from recjudge_tui.store.cases_ import case_row
+    from recjudge_tui.store.cases import case_row
     from recjudge_tui.store.people import other_verdicts
 
     assignment = rater_assignment(db, rater_id, protocol)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.filters import HINT, parse_filter
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts_ import newest_judged_run, run_has_confidences
+from recjudge_tui.store.verdicts import newest_judged_run, run_has_confidences
 from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 

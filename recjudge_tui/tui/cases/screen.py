@@ -19,7 +19,7 @@ from textual.widgets import Input
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.triage import Action
-from recjudge_tui.store.verdicts_ import next_undecided
+from recjudge_tui.store.verdicts import next_undecided
 from recjudge_tui.tui.cases.case.panel import CasePanel, ListsInShort, read_case
 from recjudge_tui.tui.cases.list_filter import OpeningFilter, opening_filters, verdict_filter_bar
 from recjudge_tui.tui.cases.output import EXPORT_HINT, copy_case, export_list, page_case, save_case

@@ -21,7 +21,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.triage import count_triaged
-from recjudge_tui.store.verdicts_ import (
+from recjudge_tui.store.verdicts import (
     ATTENTION,
     SORTS,
     Queue,

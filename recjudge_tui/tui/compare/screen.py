@@ -19,8 +19,8 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, who
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.ratings import Cell, ChangedCase
 from recjudge_tui.store.runs import ActiveRun
-from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
 from recjudge_tui.tui.compare import text as words
 from recjudge_tui.tui.compare.change_list import CasesHead, ChangeList
 from recjudge_tui.tui.compare.grid import ChangeGrid

@@ -43,7 +43,7 @@ def _aligned(facts: Sequence[tuple[str, str]]) -> Iterator[Content]:
 
 def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
     """Every item of a list, best first."""
-    from recjudge_tui.store.data_ import slate_top
+    from recjudge_tui.store.data import slate_top
     from recjudge_tui.tui.cases.case.lists import item_words
 
     items = slate_top(db, project_id, slate_id, _MOST_ITEMS)
@@ -70,7 +70,7 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
 
 def _item(db: Database, project_id: int, item_id: str) -> tuple[list[tuple[str, str]], list[Content]]:
     """The other attributes of an item, and its image."""
-    from recjudge_tui.store.data_ import ItemViews, image_contents, item_images
+    from recjudge_tui.store.data import ItemViews, image_contents, item_images
     from recjudge_tui.tui.cases.case.images import drawn
 
     item = ItemViews(db, project_id).of([item_id])[item_id]

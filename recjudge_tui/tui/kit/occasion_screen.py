@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from recjudge_tui.domain.filters import OCCASION_HINT, OCCASIONS, parse_filter, parse_occasions
 from recjudge_tui.domain.occasions import OccasionFilter
-from recjudge_tui.store.cases_ import known_occasions
+from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.exporting import ExportScreen

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS
 from recjudge_tui.runs.plan.domain import project_domain
-from recjudge_tui.store.cases_ import known_occasions
-from recjudge_tui.store.data_ import any_images, explanation_systems, systems
+from recjudge_tui.store.cases import known_occasions
+from recjudge_tui.store.data import any_images, explanation_systems, systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import domain_names, list_prompts, load_shipped
 from recjudge_tui.store.runs import has_runs

@@ -19,7 +19,7 @@ from recjudge_tui.store.exports import (
     QREL_COLUMNS,
 )
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts_ import EXPORTED
+from recjudge_tui.store.verdicts import EXPORTED
 from tests.support.commands import ran
 from tests.support.runs import make_project, plan
 

@@ -17,8 +17,8 @@ import pytest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id, project_panel
+from recjudge_tui.store.ratings import NEVER, load_lifetimes
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts.generations import NEVER, load_lifetimes
 from tests.support.commands import commands, formats_of, ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
 

@@ -16,7 +16,7 @@ from recjudge_tui.reports.biases import BEYOND, RATING, Slope, biases_table
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.retrieval import REDUNDANCY
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.ratings import Question
 from tests.support.runs import load
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 

@@ -19,12 +19,12 @@ from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.runs.plan.series import AlreadyJudgedError
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.case_detail import case_detail
-from recjudge_tui.store.cases_ import CaseKey, items_had, load_material, slate_item_ids
-from recjudge_tui.store.data_ import current_slates, newest_slates, systems
+from recjudge_tui.store.cases import CaseKey, items_had, load_material, slate_item_ids
+from recjudge_tui.store.data import current_slates, newest_slates, systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id, project_panel
 from recjudge_tui.store.runs import run_row
-from recjudge_tui.store.verdicts_ import filtered_ids, verdict_rows
+from recjudge_tui.store.verdicts import filtered_ids, verdict_rows
 from tests.support.adversarial_project import (
     judged_pairs_run,
     keys_of,

@@ -14,7 +14,7 @@ from recjudge_tui.judges.providers.openai import DEFAULT_URL
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.store.cases_ import load_material
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import get_prompt

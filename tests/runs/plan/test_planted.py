@@ -10,8 +10,8 @@ import pytest
 
 from recjudge_tui.domain.made_lists import FAULT_KINDS, planted_list, planted_name, variant_title
 from recjudge_tui.errors import RunError
-from recjudge_tui.store.cases_ import load_material
-from recjudge_tui.store.data_ import current_slates, systems
+from recjudge_tui.store.cases import load_material
+from recjudge_tui.store.data import current_slates, systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.schema import connect

@@ -15,7 +15,7 @@ from recjudge_tui.errors import PromptError, RunError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.cases_ import load_material
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import add_prompt, load_shipped, prompt_text

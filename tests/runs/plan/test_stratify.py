@@ -20,7 +20,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.plan.context import user_view
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.plan.stratify import across_levels, drawn_by_level
-from recjudge_tui.store.data_ import shown_event_counts
+from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.schema import connect

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.cases_ import (
+from recjudge_tui.store.cases import (
     CaseKey,
     case_row,
     cases_between,
@@ -15,7 +15,7 @@ from recjudge_tui.store.cases_ import (
     list_cases,
     showable_case,
 )
-from recjudge_tui.store.data_ import newest_slates
+from recjudge_tui.store.data import newest_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect

@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.cases_ import load_material, save_snapshots, snapshot_text
+from recjudge_tui.store.cases import load_material, save_snapshots, snapshot_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.occasions import NO_OCCASION
-from recjudge_tui.store.data_ import (
+from recjudge_tui.store.data import (
     CurrentSlate,
     current_slates,
     event_counts,

@@ -20,10 +20,9 @@ from recjudge_tui.reports import listings
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.data.heldout import load_evaluation_data, training_counts
-from recjudge_tui.store.data_ import data_texts, event_counts
+from recjudge_tui.store.data import data_texts, event_counts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.histories import held_out_copies, read_history
+from recjudge_tui.store.histories import held_out_copies, load_evaluation_data, read_history, training_counts
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_counts, project_id
 from tests.support.requests import sent_request

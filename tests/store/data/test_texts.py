@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.data_ import cases_with, data_texts
+from recjudge_tui.store.data import cases_with, data_texts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect

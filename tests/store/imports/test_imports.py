@@ -11,7 +11,7 @@ import pytest
 from recjudge_tui.domain.records import Explanation, ImportKind, RankedItem, Slate
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.cases_ import CaseKey, ensure_case
+from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import explanation_digest, list_imports, slate_digest, undo_import
 from recjudge_tui.store.schema import connect

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
-from recjudge_tui.store.data_ import known_systems
+from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.projects import (
     Outcome,
     add_outcome,

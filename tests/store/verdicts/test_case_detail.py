@@ -10,7 +10,7 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts_ import filtered_ids
+from recjudge_tui.store.verdicts import filtered_ids
 from tests.support import runs
 from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
 

@@ -6,7 +6,7 @@ from recjudge_tui.domain.filters import KEYS, parse_filter
 from recjudge_tui.store.filters import MOST, filter_values
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts_ import filtered_ids
+from recjudge_tui.store.verdicts import filtered_ids
 from tests.support.app.projects import make_project
 
 

@@ -8,7 +8,7 @@ import pytest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import list_imports, undo_import
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.verdicts.generations import (
+from recjudge_tui.store.ratings import (
     NEVER,
     Lifetimes,
     in_generation,

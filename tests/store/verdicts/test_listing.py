@@ -8,12 +8,12 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import StoreError
-from recjudge_tui.store.cases_ import cases_between
+from recjudge_tui.store.cases import cases_between
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.triage import record
-from recjudge_tui.store.verdicts_ import (
+from recjudge_tui.store.verdicts import (
     SORTS,
     count_verdicts,
     exported_rows,

@@ -10,16 +10,16 @@ import numpy as np
 from recjudge_tui.project import Project
 from recjudge_tui.shapes import answers
 from recjudge_tui.store.prompts import run_prompts
-from recjudge_tui.store.verdicts.answers import verdict_confidences
-from recjudge_tui.store.verdicts.ratings import (
+from recjudge_tui.store.ratings import (
     Question,
     load_cases,
     load_questions,
     load_ratings,
     project_questions,
     project_raters,
+    verdict_confidences,
 )
-from recjudge_tui.store.verdicts_ import case_verdicts
+from recjudge_tui.store.verdicts import case_verdicts
 from tests.support.verdicts import (
     give,
     judge_pairs,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts_ import SORTS, filtered_ids, first_ids
+from recjudge_tui.store.verdicts import SORTS, filtered_ids, first_ids
 from tests.support.app.projects import make_project
 
 # none of these letters stands in the titles, names and ids of the project

@@ -14,6 +14,7 @@ from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.ratings import choices
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.triage import (
@@ -23,8 +24,7 @@ from recjudge_tui.store.triage import (
     undo_last,
     verdict_entries,
 )
-from recjudge_tui.store.verdicts.answers import choices
-from recjudge_tui.store.verdicts_ import filtered_ids, keep_as_label, next_undecided, queue, verdict_rows
+from recjudge_tui.store.verdicts import filtered_ids, keep_as_label, next_undecided, queue, verdict_rows
 from tests.support.app.projects import make_absolute, make_explanations, make_project
 
 EVERYTHING = parse_filter("")

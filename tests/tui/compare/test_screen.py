@@ -22,8 +22,8 @@ from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.changes import Changes, PromptChange, compare_sides, sides_named, summary
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
+from recjudge_tui.store.ratings import ChangedCase
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts.changes import ChangedCase
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.compare.change_list import ChangeList
 from recjudge_tui.tui.compare.grid import ChangeGrid

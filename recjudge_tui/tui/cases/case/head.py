@@ -11,7 +11,7 @@ from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, 
 from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.case_detail import CaseDetail, Opinion
-from recjudge_tui.store.verdicts_ import LOW_CONFIDENCE
+from recjudge_tui.store.verdicts import LOW_CONFIDENCE
 from recjudge_tui.tui.cases.case.reasoning import chosen_system
 from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fraction, score
 

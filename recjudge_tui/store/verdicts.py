@@ -13,7 +13,7 @@ from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.cases_ import of_several_occasions
+from recjudge_tui.store.cases import of_several_occasions
 from recjudge_tui.store.database import Database, explained, now
 from recjudge_tui.store.facts import (
     about_systems,

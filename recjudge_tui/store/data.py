@@ -11,7 +11,7 @@ from recjudge_tui.domain.material import ExplanationView, ItemView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, OccasionFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.cases_ import occasion_condition
+from recjudge_tui.store.cases import occasion_condition
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import held_out_type, shown_event, shown_events, with_unit_in
 
