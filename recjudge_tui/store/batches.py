@@ -121,18 +121,18 @@ def batches_of(db: Database, run_id: int, *states: BatchState) -> list[sqlite3.R
 
 def known_remote_ids(db: Database, server: str) -> set[str]:
     """The remote ids of the batches at `server` that belong to a run."""
-    rows = db.rows("SELECT remote_id FROM batches WHERE server = ? AND remote_id IS NOT NULL", (server,))
-    return {row[0] for row in rows}
+    return set(
+        db.column("SELECT remote_id FROM batches WHERE server = ? AND remote_id IS NOT NULL", (server,))
+    )
 
 
 def calls_in_batch(db: Database, batch_id: int, custom_ids: Sequence[str]) -> int:
     """The number of these names that belong to the batch."""
-    count: int = db.value(
+    return db.number(
         """SELECT count(*) FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value
            WHERE b.batch_id = ?""",
         (json.dumps(list(custom_ids)), batch_id),
     )
-    return count
 
 
 def mark_requested(db: Database, batch_id: int, file_id: str) -> None:

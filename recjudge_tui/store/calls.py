@@ -75,12 +75,12 @@ class CaseCall(NamedTuple):
 
 def outstanding(db: Database, run_id: int, after_id: int, limit: int) -> list[CallKey]:
     """The next planned calls after `after_id`, in the order of the plan."""
-    rows = db.rows(
+    return db.records(
+        CallKey,
         """SELECT id, case_id, list_order, aspect, sample FROM calls
            WHERE run_id = ? AND state = 'planned' AND id > ? ORDER BY id LIMIT ?""",
         (run_id, after_id, limit),
     )
-    return [CallKey(*row) for row in rows]
 
 
 def outstanding_by_user(db: Database, run_id: int, after_id: int, limit: int) -> list[UserCall]:
@@ -391,7 +391,8 @@ def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
     Covers the runs that asked about each pair in one order only, and imported verdicts given in one order.
     """
     # begins with the games, which most projects do not have; SQLite would begin with every verdict
-    rows = db.rows(
+    return db.records(
+        OrderCount,
         """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
              iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
            FROM runs ru JOIN raters r ON r.id = ru.rater_id
@@ -408,61 +409,53 @@ def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
            ORDER BY 1, 2, 3, 4""",
         (project_id, project_id),
     )
-    return [OrderCount(*row) for row in rows]
 
 
 def rater_runs(db: Database, rater_id: int) -> list[RaterRun]:
     """The runs of a rater, oldest first."""
-    return [
-        RaterRun(*row)
-        for row in db.rows(
-            """SELECT ru.id, ru.protocol, ru.judge, ru.prompt_id, p.name || '@' || p.version, p.digest, ru.settings
+    return db.records(
+        RaterRun,
+        """SELECT ru.id, ru.protocol, ru.judge, ru.prompt_id, p.name || '@' || p.version, p.digest, ru.settings
                FROM runs ru JOIN prompts p ON p.id = ru.prompt_id WHERE ru.rater_id = ? ORDER BY ru.id""",
-            (rater_id,),
-        )
-    ]
+        (rater_id,),
+    )
 
 
 def call_counts(db: Database, rater_id: int) -> list[CallCount]:
     """Finished calls by user and error kind; without answers taken from earlier runs."""
-    return [
-        CallCount(*row)
-        for row in db.rows(
-            """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
+    return db.records(
+        CallCount,
+        """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
                WHERE k.run_id IN (SELECT id FROM runs WHERE rater_id = ?) AND k.state <> 'planned'
                  AND k.cached_from IS NULL
                GROUP BY 1, 2 ORDER BY 1, 2""",
-            (rater_id,),
-        )
-    ]
+        (rater_id,),
+    )
 
 
 def cached_calls(db: Database, rater_id: int) -> int:
     """The number of answers taken from earlier runs."""
-    count: int = db.value(
+    return db.number(
         """SELECT count(*) FROM calls WHERE cached_from IS NOT NULL
              AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)""",
         (rater_id,),
     )
-    return count
 
 
 def latencies(db: Database, rater_id: int) -> list[float]:
     """The latency in seconds of every call that was sent and answered."""
-    return [
-        row[0]
-        for row in db.rows(
-            """SELECT latency_s FROM calls WHERE state = 'done' AND cached_from IS NULL AND latency_s IS NOT NULL
+    return db.column(
+        """SELECT latency_s FROM calls WHERE state = 'done' AND cached_from IS NULL AND latency_s IS NOT NULL
                  AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)""",
-            (rater_id,),
-        )
-    ]
+        (rater_id,),
+    )
 
 
 def repeated_answers(db: Database, project_id: int, runs: list[RaterRun]) -> list[RepeatedAnswer]:
     """The answers of all runs of the project that use a judge and prompt of `runs` and repeat every call."""
     alike = json.dumps(sorted({(run.judge, run.prompt_id) for run in runs}))
-    rows = db.rows(
+    return db.records(
+        RepeatedAnswer,
         """SELECT r.name, ru.protocol, c.user_id,
              dense_rank() OVER (ORDER BY ru.id, k.case_id, k.list_order, k.aspect, a.aspect), a.aspect, a.value
            FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN calls k ON k.run_id = ru.id AND k.state = 'done'
@@ -472,7 +465,6 @@ def repeated_answers(db: Database, project_id: int, runs: list[RaterRun]) -> lis
                AND json_extract(j.value, '$[1]') = ru.prompt_id)""",
         (project_id, alike),
     )
-    return [RepeatedAnswer(*row) for row in rows]
 
 
 # ---- costs -------------------------------------------------------------------------------------------------------
@@ -505,7 +497,8 @@ class CaseCost(NamedTuple):
 
 def case_costs(db: Database, project_id: int) -> list[CaseCost]:
     """Costs by rater, protocol, prompt and form; without cases that still have a call outstanding."""
-    rows = db.rows(
+    return db.records(
+        CaseCost,
         """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
              ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
              c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out,
@@ -529,4 +522,3 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
            ORDER BY ru.protocol, r.name, 4, 5, 6, k.run_id, k.case_id""",
         (project_id,),
     )
-    return [CaseCost(*row) for row in rows]

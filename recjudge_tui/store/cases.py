@@ -236,20 +236,20 @@ def slate_periods(
 
 def has_dated_cases(db: Database, project_id: int) -> bool:
     """Whether any case says when its lists were served."""
-    dated: int = db.value(
-        "SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ? AND served_at <> '')", (project_id,)
+    return bool(
+        db.number(
+            "SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ? AND served_at <> '')", (project_id,)
+        )
     )
-    return bool(dated)
 
 
 def _first_imports(db: Database, project_id: int, what: str) -> dict[int, int]:
     """Id of a list (`slate`) or text (`explanation`) -> the first import that brought it and was not undone."""
-    rows = db.rows(
+    return db.pairs(
         f"""SELECT l.{what}_id, min(l.import_id) FROM {what}_imports l JOIN imports i ON i.id = l.import_id
             WHERE i.project_id = ? GROUP BY 1""",
         (project_id,),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 # ---- cases -------------------------------------------------------------------------------------------------------
@@ -434,14 +434,16 @@ def current_keys(db: Database, project_id: int, key: CaseKey) -> dict[Occasion, 
 
 def judged_cases(db: Database, rater_id: int, protocol: str) -> set[CaseKey]:
     """The cases on which a rater has a valid verdict under a protocol."""
-    rows = db.rows(
-        """SELECT DISTINCT c.kind, c.user_id, c.system_a, c.system_b, c.item_id, c.slate_a, c.slate_b, c.explanation_id,
+    return set(
+        db.records(
+            CaseKey,
+            """SELECT DISTINCT c.kind, c.user_id, c.system_a, c.system_b, c.item_id, c.slate_a, c.slate_b, c.explanation_id,
              c.context, c.served_at
            FROM verdicts v JOIN cases c ON c.id = v.case_id
            WHERE v.rater_id = ? AND v.protocol = ? AND v.state = 'ok'""",
-        (rater_id, protocol),
+            (rater_id, protocol),
+        )
     )
-    return {CaseKey(*row) for row in rows}
 
 
 def case_row(db: Database, case_id: int) -> sqlite3.Row:
@@ -506,19 +508,15 @@ def showable_case(
 
 def cases_between(db: Database, project_id: int, system: str, opponent: str) -> list[int]:
     """The ids of the pair cases of two systems, in either order."""
-    return [
-        row[0]
-        for row in db.rows(
-            """SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' AND system_a = ? AND system_b = ?
+    return db.column(
+        """SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' AND system_a = ? AND system_b = ?
                ORDER BY id""",
-            (project_id, *sorted((system, opponent))),
-        )
-    ]
+        (project_id, *sorted((system, opponent))),
+    )
 
 
 def case_count(db: Database, project_id: int) -> int:
-    count: int = db.value("SELECT count(*) FROM cases WHERE project_id = ?", (project_id,))
-    return count
+    return db.number("SELECT count(*) FROM cases WHERE project_id = ?", (project_id,))
 
 
 # ---- made lists --------------------------------------------------------------------------------------------------
@@ -534,21 +532,17 @@ ADVERSARIAL_CASE = (
 
 def who_judged(db: Database, project_id: int, protocol: str) -> dict[str, str]:
     """Each rater with verdicts on cases of such a protocol, and the aspect that counts: overall, else a judge's first."""
-    rows = db.rows(
+    return db.pairs(
         f"""SELECT DISTINCT r.name, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
            WHERE r.project_id = ? AND v.protocol = ? AND (v.run_id IS NOT NULL OR v.aspect = '{OVERALL}')
            ORDER BY r.name, v.aspect = '{OVERALL}', v.aspect DESC""",
         (project_id, protocol),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 def slate_item_ids(db: Database, slate_id: int) -> list[str]:
     """The items of a list, best first."""
-    return [
-        row[0]
-        for row in db.rows("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
-    ]
+    return db.column("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
 
 
 def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
@@ -676,17 +670,19 @@ def judged_faults(db: Database, project_id: int) -> list[PlantedCase]:
 
 def catalogue_ids(db: Database, project_id: int) -> list[str]:
     """Every item of a project, by id."""
-    rows = db.rows("SELECT DISTINCT item_id FROM items WHERE project_id = ? ORDER BY item_id", (project_id,))
-    return [row[0] for row in rows]
+    return db.column(
+        "SELECT DISTINCT item_id FROM items WHERE project_id = ? ORDER BY item_id", (project_id,)
+    )
 
 
 def held_out_items(db: Database, project_id: int, user_id: str) -> set[str]:
     """The items of the user's held-out events."""
-    rows = db.rows(
-        f"SELECT DISTINCT item_id FROM events WHERE project_id = ? AND user_id = ? AND {held_out_type()}",
-        (project_id, user_id),
+    return set(
+        db.column(
+            f"SELECT DISTINCT item_id FROM events WHERE project_id = ? AND user_id = ? AND {held_out_type()}",
+            (project_id, user_id),
+        )
     )
-    return {row[0] for row in rows}
 
 
 # ---- snapshots ---------------------------------------------------------------------------------------------------

@@ -27,14 +27,11 @@ _NAMED = 8
 
 def systems(db: Database, project_id: int) -> list[str]:
     """The systems that have lists, by name."""
-    return [
-        r[0]
-        for r in db.rows(
-            """SELECT DISTINCT s.system FROM slates s JOIN slate_imports si ON si.slate_id = s.id
+    return db.column(
+        """SELECT DISTINCT s.system FROM slates s JOIN slate_imports si ON si.slate_id = s.id
                WHERE s.project_id = ? ORDER BY s.system""",
-            (project_id,),
-        )
-    ]
+        (project_id,),
+    )
 
 
 def known_systems(db: Database, project_id: int) -> set[str]:
@@ -88,8 +85,7 @@ def check_judgeable(
 
 def slate_systems(db: Database, project_id: int) -> dict[int, str]:
     """Slate id -> its system, for every list of a project."""
-    rows = db.rows("SELECT id, system FROM slates WHERE project_id = ?", (project_id,))
-    return {row[0]: row[1] for row in rows}
+    return db.pairs("SELECT id, system FROM slates WHERE project_id = ?", (project_id,))
 
 
 class CurrentSlate(NamedTuple):
@@ -125,8 +121,7 @@ def newest_slates(db: Database, project_id: int) -> dict[str, dict[str, CurrentS
 
 def slate_digests(db: Database, project_id: int) -> dict[int, str]:
     """slate id -> digest of its items and their scores, independent of user and system."""
-    rows = db.execute("SELECT id, digest FROM slates WHERE project_id = ?", (project_id,))
-    return {row[0]: row[1] for row in rows}
+    return db.pairs("SELECT id, digest FROM slates WHERE project_id = ?", (project_id,))
 
 
 def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
@@ -134,7 +129,7 @@ def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> 
 
     Held-out events do not count; events without a time do. Users without events are left out.
     """
-    rows = db.rows(
+    return db.pairs(
         f"""WITH met AS ({shown_events("?1")}),
                  ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
                  windows AS (SELECT user_id, last,
@@ -144,18 +139,14 @@ def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> 
             WHERE m.timestamp = '' OR m.timestamp BETWEEN w.first AND w.last GROUP BY m.user_id""",
         (project_id, days, until),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 def heldout_types(db: Database, project_id: int) -> Sequence[str]:
     """The held-out event types of a project."""
-    return [
-        r[0]
-        for r in db.rows(
-            f"SELECT DISTINCT type FROM events WHERE project_id = ? AND {held_out_type()} ORDER BY type",
-            (project_id,),
-        )
-    ]
+    return db.column(
+        f"SELECT DISTINCT type FROM events WHERE project_id = ? AND {held_out_type()} ORDER BY type",
+        (project_id,),
+    )
 
 
 def event_counts(db: Database, project_id: int) -> dict[str, int]:
@@ -163,11 +154,10 @@ def event_counts(db: Database, project_id: int) -> dict[str, int]:
 
     An event in two imports counts twice.
     """
-    rows = db.rows(
+    return db.pairs(
         f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
         (project_id,),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 def repeated_events(db: Database, project_id: int) -> int:
@@ -201,12 +191,13 @@ TEXTS = Replaceable(
 
 def was_replaced(db: Database, project_id: int, content: Replaceable) -> bool:
     """Whether a later import replaced any list or text of the project."""
-    replaced: int = db.value(
-        f"""SELECT EXISTS (SELECT 1 FROM {content.table} WHERE project_id = ? GROUP BY {content.owner}
+    return bool(
+        db.number(
+            f"""SELECT EXISTS (SELECT 1 FROM {content.table} WHERE project_id = ? GROUP BY {content.owner}
             HAVING count(*) > 1)""",
-        (project_id,),
+            (project_id,),
+        )
     )
-    return bool(replaced)
 
 
 # ---- texts -------------------------------------------------------------------------------------------------------
@@ -335,12 +326,11 @@ def cases_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) 
 
 def case_ids_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> list[int]:
     """The ids of all cases that show any of the ids, as defined in `cases_with`."""
-    rows = db.rows(
+    return db.column(
         f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
             SELECT DISTINCT case_id FROM shown""",
         (project_id, json.dumps(list(ids), ensure_ascii=False)),
     )
-    return [row[0] for row in rows]
 
 
 _SHOWN: dict[Owner, str] = {
@@ -412,8 +402,7 @@ def slate_top(db: Database, project_id: int, slate_id: int, top_k: int) -> tuple
 
 def slate_items(db: Database, slate_id: int) -> list[str]:
     """The ids of a slate's items, best first."""
-    rows = db.rows("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
-    return [row[0] for row in rows]
+    return db.column("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
 
 
 # ---- explanations ------------------------------------------------------------------------------------------------
@@ -431,12 +420,11 @@ class ExplanationKey(NamedTuple):
 
 def explanation_systems(db: Database, project_id: int) -> list[str]:
     """The systems that have explanations, by name."""
-    rows = db.rows(
+    return db.column(
         """SELECT DISTINCT e.system FROM explanations e JOIN explanation_imports ei ON ei.explanation_id = e.id
            WHERE e.project_id = ? ORDER BY e.system""",
         (project_id,),
     )
-    return [row[0] for row in rows]
 
 
 def current_explanations(db: Database, project_id: int) -> list[ExplanationKey]:
@@ -470,14 +458,13 @@ def explanation_view(db: Database, project_id: int, explanation_id: int) -> Expl
 
 def truth_raters(db: Database, project_id: int) -> list[str]:
     """The ground-truth raters that scored explanations, by name."""
-    rows = db.rows(
+    return db.column(
         f"""SELECT r.name FROM raters r WHERE r.project_id = ? AND r.kind = 'ground_truth' AND EXISTS (
              SELECT 1 FROM verdicts v
              WHERE v.rater_id = r.id AND {with_unit_in("v.protocol", "explanation")}
            ) ORDER BY r.name""",
         (project_id,),
     )
-    return [row[0] for row in rows]
 
 
 def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, float]]:
@@ -598,7 +585,7 @@ def _attributes_of(db: Database, project_id: int) -> list[tuple[str, str]]:
 
 def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:
     """user_id -> the number of distinct events that a judge may be shown, for all users with lists, texts or cases."""
-    rows = db.rows(
+    return db.pairs(
         f"""WITH known AS (
               SELECT user_id FROM cases WHERE project_id = :project
               UNION SELECT user_id FROM slates WHERE project_id = :project
@@ -607,7 +594,6 @@ def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:
             SELECT k.user_id, count(m.user_id) FROM known k LEFT JOIN met m ON m.user_id = k.user_id GROUP BY k.user_id""",
         {"project": project_id},
     )
-    return {row[0]: row[1] for row in rows}
 
 
 def context_counts(
@@ -615,9 +601,8 @@ def context_counts(
 ) -> dict[str, int]:
     """context -> the number of its cases (of its current lists), the most first, equal numbers by name."""
     sql, parameters = occasion_condition(occasions, "t")
-    rows = db.rows(
+    return db.pairs(
         f"""SELECT context, count(*) AS uses FROM {"v_current_slates" if of_lists else "cases"} t
             WHERE project_id = :project AND {sql} GROUP BY context ORDER BY uses DESC, context""",
         parameters | {"project": project_id},
     )
-    return {row[0]: row[1] for row in rows}

@@ -94,6 +94,22 @@ class Database:
         row = self.row(sql, parameters)
         return None if row is None else row[0]
 
+    def number(self, sql: str, parameters: Parameters = ()) -> int:
+        """The first column of the only row, such as a count."""
+        return int(self.value(sql, parameters))
+
+    def column(self, sql: str, parameters: Parameters = ()) -> list[Any]:
+        """The first column of every row."""
+        return [row[0] for row in self.rows(sql, parameters)]
+
+    def pairs(self, sql: str, parameters: Parameters = ()) -> dict[Any, Any]:
+        """The first column of every row -> the second."""
+        return {row[0]: row[1] for row in self.rows(sql, parameters)}
+
+    def records(self, make: Callable[..., T], sql: str, parameters: Parameters = ()) -> list[T]:
+        """What `make` makes of the columns of each row."""
+        return [make(*row) for row in self.rows(sql, parameters)]
+
     def insert(self, sql: str, parameters: Parameters) -> int:
         """Run an INSERT and return the new row's id."""
         rowid = self.execute(sql, parameters).lastrowid

@@ -248,7 +248,7 @@ def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
 def held_out_users(db: Database, import_id: int) -> list[str]:
     """The users for whom this import contains held-out events."""
     sql = f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
-    return [row[0] for row in db.rows(sql, (import_id,))]
+    return db.column(sql, (import_id,))
 
 
 def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
@@ -413,8 +413,7 @@ def has_held_out(db: Database, project_id: int) -> bool:
 
 def item_titles(db: Database, project_id: int) -> dict[str, str]:
     """item_id -> title, for every item of the catalogue."""
-    rows = db.rows("SELECT item_id, title FROM v_current_items WHERE project_id = ?", (project_id,))
-    return {row[0]: row[1] for row in rows}
+    return db.pairs("SELECT item_id, title FROM v_current_items WHERE project_id = ?", (project_id,))
 
 
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
@@ -422,8 +421,7 @@ def training_counts(db: Database, project_id: int) -> dict[str, int]:
 
     An event that several imports contain counts once.
     """
-    rows = db.rows(
+    return db.pairs(
         f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id",
         (project_id,),
     )
-    return {row[0]: row[1] for row in rows}

@@ -232,9 +232,7 @@ def _count_each(db: Database, sql: str, rows: Sequence[sqlite3.Row]) -> int:
 
 def imported_layouts(db: Database, project_id: int) -> list[str]:
     """The layouts of the project's imports, each once, as they were stored."""
-    return [
-        row[0] for row in db.rows("SELECT DISTINCT layout FROM imports WHERE project_id = ?", (project_id,))
-    ]
+    return db.column("SELECT DISTINCT layout FROM imports WHERE project_id = ?", (project_id,))
 
 
 # ---- loading -----------------------------------------------------------------------------------------------------
@@ -277,10 +275,7 @@ def known_content(
 def known_ids(db: Database, project_id: int, kind: Literal["items", "users"]) -> set[str]:
     """The ids of all items or users of the project."""
     column = "item_id" if kind == "items" else "user_id"
-    return {
-        row[0]
-        for row in db.execute(f"SELECT DISTINCT {column} FROM {kind} WHERE project_id = ?", (project_id,))
-    }
+    return set(db.column(f"SELECT DISTINCT {column} FROM {kind} WHERE project_id = ?", (project_id,)))
 
 
 def mentioned_ids(db: Database, project_id: int, kind: Literal["items", "users"]) -> set[str]:
@@ -298,7 +293,7 @@ def mentioned_ids(db: Database, project_id: int, kind: Literal["items", "users"]
         ),
     }
     sql = " UNION ".join(sources[kind])
-    return {row[0] for row in db.execute(sql, {"project": project_id})}
+    return set(db.column(sql, {"project": project_id}))
 
 
 def fingerprint(record: Item | User) -> int:

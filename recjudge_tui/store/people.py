@@ -90,12 +90,13 @@ def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
 
     They are excluded because each rater gives one verdict per aspect.
     """
-    rows = db.rows(
-        """SELECT case_id FROM annotation_tasks WHERE rater_id = ?1 AND protocol <> ?2
+    return set(
+        db.column(
+            """SELECT case_id FROM annotation_tasks WHERE rater_id = ?1 AND protocol <> ?2
            UNION SELECT case_id FROM verdicts WHERE rater_id = ?1 AND protocol <> ?2""",
-        (rater_id, protocol),
+            (rater_id, protocol),
+        )
     )
-    return {row[0] for row in rows}
 
 
 def last_position(db: Database, rater_id: int, protocol: str) -> int:
@@ -316,11 +317,10 @@ def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
 
 def own_tasks(db: Database, rater_id: int, protocol: str) -> list[int]:
     """The ids of the annotator's tasks of a protocol, in order."""
-    rows = db.rows(
+    return db.column(
         "SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? ORDER BY position",
         (rater_id, protocol),
     )
-    return [row[0] for row in rows]
 
 
 def _changeable(db: Database, task_id: int) -> Task:
@@ -367,14 +367,14 @@ def _task(row: sqlite3.Row) -> Task:
 
 
 def _assignments(db: Database, where: str, parameters: tuple[object, ...]) -> list[Assignment]:
-    rows = db.rows(
+    return db.records(
+        Assignment,
         f"""SELECT t.rater_id, r.name, t.protocol, sum(t.state = 'open'), sum(t.state = 'done'),
               sum(t.state = 'skipped'), sum(t.revealed_at IS NOT NULL)
             FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id WHERE {where}
             GROUP BY t.rater_id, t.protocol ORDER BY r.name, t.protocol""",
         parameters,
     )
-    return [Assignment(*row) for row in rows]
 
 
 # ---- other annotators --------------------------------------------------------------------------------------------
@@ -410,18 +410,19 @@ def other_verdicts(db: Database, task_id: int) -> list[OtherVerdict]:
     task = task_of(db, task_id)
     if not task.revealed:
         raise UsageError("other verdicts are shown after your own is final")
-    rows = db.rows(
+    return db.records(
+        OtherVerdict,
         f"""SELECT rater, rater_kind, aspect, value, label, reasoning FROM v_verdicts v
             WHERE v.case_id = ? AND v.protocol IN (SELECT value FROM json_each(?)) AND rater <> ?
             ORDER BY rater_kind NOT IN {sql_list(PEOPLE)}, rater, verdict_id""",
         (task.case_id, json.dumps(same_question(task.protocol)), task.rater),
     )
-    return [OtherVerdict(*row) for row in rows]
 
 
 def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
     """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater."""
-    rows = db.rows(
+    return db.records(
+        Vote,
         """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note,
              c.system_a, c.system_b
            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id AND r.kind = 'annotator'
@@ -431,25 +432,24 @@ def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
            ORDER BY t.case_id, v.aspect, t.rater_id""",
         (project_id, protocol),
     )
-    return [Vote(*row) for row in rows]
 
 
 def done_seconds(db: Database, rater_id: int, protocol: str) -> list[float]:
     """The active time in seconds of each of the annotator's finished tasks, in ascending order."""
-    rows = db.rows(
+    return db.column(
         "SELECT seconds FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state = 'done' ORDER BY seconds",
         (rater_id, protocol),
     )
-    return [row[0] for row in rows]
 
 
 def settled_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
     """The cases that a third person has judged or skipped."""
-    rows = db.rows(
-        "SELECT case_id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'",
-        (rater_id, protocol),
+    return set(
+        db.column(
+            "SELECT case_id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'",
+            (rater_id, protocol),
+        )
     )
-    return {row[0] for row in rows}
 
 
 def finished_task(db: Database, project_id: int, protocol: str, case_id: int) -> Task:

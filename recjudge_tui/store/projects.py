@@ -182,13 +182,12 @@ def data_counts(db: Database, project_id: int) -> DataCounts:
 
 def unknown_items(db: Database, project_id: int) -> int:
     """How many items in lists have no title. Reads every position of every list."""
-    count: int = db.value(
+    return db.number(
         """SELECT count(*) FROM (
              SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
              EXCEPT SELECT item_id FROM items WHERE project_id = ?1)""",
         (project_id,),
     )
-    return count
 
 
 def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
@@ -324,8 +323,7 @@ def data_columns(kind: str) -> tuple[tuple[str, bool], ...]:
 def count_rows(db: Database, project_id: int, kind: str, wanted: str = "") -> int:
     """How many rows of a kind contain every word of a filter."""
     sql, parameters = _query(kind, project_id, wanted)
-    count: int = db.value(f"SELECT count(*) FROM ({sql})", parameters)
-    return count
+    return db.number(f"SELECT count(*) FROM ({sql})", parameters)
 
 
 def data_rows(
@@ -475,14 +473,13 @@ def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
 
 
 def _disagreements(db: Database, project_id: int) -> int:
-    count: int = db.value(
+    return db.number(
         f"""SELECT count(*) FROM (
               SELECT 1 FROM verdicts v WHERE v.state = 'ok' AND {about_systems("v.protocol")}
                 AND v.rater_id IN (SELECT id FROM raters WHERE project_id = ? AND kind IN {sql_list(REVIEWED)})
               GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))""",
         (project_id,),
     )
-    return count
 
 
 # ---- deletion ----------------------------------------------------------------------------------------------------
@@ -550,11 +547,11 @@ class SavedFilter(NamedTuple):
 
 def saved_filters(db: Database, project_id: int) -> list[SavedFilter]:
     """The saved filters of a project, by name."""
-    rows = db.rows(
+    return db.records(
+        SavedFilter,
         "SELECT name, filter, created_at FROM saved_filters WHERE project_id = ? ORDER BY name COLLATE NOCASE, name",
         (project_id,),
     )
-    return [SavedFilter(*row) for row in rows]
 
 
 def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:
@@ -638,14 +635,16 @@ def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
 
 def list_outcomes(db: Database, project_id: int) -> list[Outcome]:
     """The experiments in the order in which they were added."""
-    rows = db.rows(f"SELECT {_COLUMNS} FROM outcomes WHERE project_id = ? ORDER BY id", (project_id,))
-    return [Outcome(*row) for row in rows]
+    return db.records(
+        Outcome, f"SELECT {_COLUMNS} FROM outcomes WHERE project_id = ? ORDER BY id", (project_id,)
+    )
 
 
 def outcome_days(db: Database, project_id: int) -> dict[str, str]:
     """Name of an experiment -> the day on which its result was recorded (YYYY-MM-DD, UTC)."""
-    rows = db.rows("SELECT name, substr(created_at, 1, 10) FROM outcomes WHERE project_id = ?", (project_id,))
-    return {row[0]: row[1] for row in rows}
+    return db.pairs(
+        "SELECT name, substr(created_at, 1, 10) FROM outcomes WHERE project_id = ?", (project_id,)
+    )
 
 
 def delete_outcome(db: Database, project_id: int, name: str) -> None:

@@ -70,12 +70,13 @@ def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> No
 
 def judged_kinds(db: Database, rater_id: int) -> set[str]:
     """The kinds of cases (list, pair, explanation, adversarial) on which the rater has a verdict."""
-    rows = db.rows(
-        f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
+    return set(
+        db.column(
+            f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
            FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?""",
-        (rater_id,),
+            (rater_id,),
+        )
     )
-    return {row[0] for row in rows}
 
 
 def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
@@ -195,13 +196,13 @@ class DerivedVerdict(NamedTuple):
 
 def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[InputVerdict]:
     """All verdicts of these raters, by case and aspect."""
-    rows = db.rows(
+    return db.records(
+        InputVerdict,
         """SELECT v.rater_id, v.case_id, c.kind, v.aspect, v.protocol, v.value, v.label
            FROM verdicts v JOIN cases c ON c.id = v.case_id
            WHERE v.rater_id IN (SELECT value FROM json_each(?)) ORDER BY v.case_id, v.aspect, v.protocol""",
         (json.dumps(list(rater_ids)),),
     )
-    return [InputVerdict(*row) for row in rows]
 
 
 def tie_label(db: Database, project_id: int) -> str:

@@ -254,7 +254,8 @@ def project_questions(db: Database, project_id: int) -> list[Question]:
 
     Adversarial pairs are left out: they test the rater, not the systems.
     """
-    rows = db.rows(
+    return db.records(
+        Question,
         f"""WITH RECURSIVE
               answered (rater_id, protocol) AS (
                 SELECT id, (SELECT min(protocol) FROM verdicts WHERE rater_id > 0 AND rater_id = raters.id)
@@ -276,18 +277,16 @@ def project_questions(db: Database, project_id: int) -> list[Question]:
             WHERE q.aspect IS NOT NULL ORDER BY r.name, q.protocol, q.aspect""",
         (project_id,),
     )
-    return [Question(*row) for row in rows]
 
 
 def verdict_counts(db: Database, project_id: int, aspect: str, raters: Collection[str]) -> dict[str, int]:
     """rater -> its number of verdicts on an aspect, without adversarial ones."""
-    rows = db.rows(
+    return db.pairs(
         f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
            WHERE r.project_id = ? AND r.name IN (SELECT value FROM json_each(?)) AND v.aspect = ?
              AND {about_systems("v.protocol")} GROUP BY r.id""",
         (project_id, json.dumps(sorted(raters)), aspect),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 def load_questions(
@@ -387,13 +386,12 @@ def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:
 
 def count_up_to(db: Database, project_id: int, question: Question, most: int) -> int:
     """How many verdicts the rater has on the question, or `most` where there are more; reads no more than that many."""
-    count: int = db.value(
+    return db.number(
         """SELECT count(*) FROM (
              SELECT 1 FROM verdicts v JOIN raters r ON r.id = v.rater_id
              WHERE r.project_id = ? AND r.name = ? AND v.rater_id > 0 AND v.protocol = ? AND v.aspect = ? LIMIT ?)""",
         (project_id, question.rater, question.protocol, question.aspect, most),
     )
-    return count
 
 
 # ---- generations -------------------------------------------------------------------------------------------------
@@ -1256,14 +1254,14 @@ class CaseText(NamedTuple):
 
 def referred_texts(db: Database, project_id: int) -> list[ReferredText]:
     """The current explanations, and older ones that a case still refers to."""
-    rows = db.rows(
+    return db.records(
+        ReferredText,
         """SELECT id, text, reference FROM explanations WHERE project_id = ?1 AND (
              id IN (SELECT explanation_id FROM v_current_explanations WHERE project_id = ?1)
              OR id IN (SELECT explanation_id FROM cases WHERE project_id = ?1 AND kind = 'explanation'))
            ORDER BY id""",
         (project_id,),
     )
-    return [ReferredText(*row) for row in rows]
 
 
 _EVERY_LIST = """SELECT slate_id FROM v_current_slates WHERE project_id = ?1
@@ -1343,9 +1341,9 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
 
 def explanation_texts(db: Database, project_id: int) -> list[CaseText]:
     """The text of each explanation case, by case; without cases whose text is unknown."""
-    rows = db.rows(
+    return db.records(
+        CaseText,
         """SELECT c.id, e.text, e.reference FROM cases c JOIN explanations e ON e.id = c.explanation_id
            WHERE c.project_id = ? AND c.kind = 'explanation' ORDER BY c.id""",
         (project_id,),
     )
-    return [CaseText(*row) for row in rows]

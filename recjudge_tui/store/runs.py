@@ -502,17 +502,19 @@ class NewestRun(NamedTuple):
 
 def newest_runs(db: Database, project_id: int, limit: int) -> tuple[NewestRun, ...]:
     """The newest runs of a project, newest first. Counts calls only for runs that are not done."""
-    rows = db.rows(
-        """SELECT ru.id, r.name, ru.protocol, ru.state,
+    return tuple(
+        db.records(
+            NewestRun,
+            """SELECT ru.id, r.name, ru.protocol, ru.state,
              CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
              CASE WHEN ru.state = 'done' THEN 0 ELSE
                (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed')) END,
              (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed'),
              ru.created_at, ifnull(ru.finished_at, '')
            FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?""",
-        (project_id, limit),
+            (project_id, limit),
+        )
     )
-    return tuple(NewestRun(*row) for row in rows)
 
 
 def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[FinishedCall]:
@@ -572,12 +574,12 @@ def marked_counts(db: Database, run_id: int) -> MarkedCounts:
 
 def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
     """The valid verdicts of a run so far, by systems and label. With several aspects, only the overall one."""
-    rows = db.rows(
+    return db.records(
+        VerdictCount,
         f"""SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
            WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = '{OVERALL}' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC""",
         (run_id,),
     )
-    return [VerdictCount(*row) for row in rows]
 
 
 def prompt_label(db: Database, prompt_id: int) -> str:
@@ -597,13 +599,13 @@ def run_failures(db: Database, run_id: int) -> list[sqlite3.Row]:
 
 def active_runs(db: Database) -> list[ActiveRun]:
     """The running runs and their progress, oldest first."""
-    return [
-        ActiveRun(*row)
-        for row in db.rows("""
+    return db.records(
+        ActiveRun,
+        """
             SELECT ru.id, ru.project_id, (SELECT count(*) FROM calls k WHERE k.run_id = ru.id),
               (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed'))
-            FROM runs ru WHERE ru.state = 'running' ORDER BY ru.id""")
-    ]
+            FROM runs ru WHERE ru.state = 'running' ORDER BY ru.id""",
+    )
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------
@@ -709,25 +711,24 @@ class CaseStatus(NamedTuple):
 
 def case_statuses(db: Database, run_id: int, aspect: str) -> list[CaseStatus]:
     """Every case of a run in the order of its calls, with its verdict on `aspect`."""
-    rows = db.rows(
+    return db.records(
+        CaseStatus,
         """SELECT k.case_id, c.user_id, c.system_a, c.system_b, sum(k.state = 'planned'), max(v.value)
            FROM calls k JOIN cases c ON c.id = k.case_id
            LEFT JOIN verdicts v ON v.case_id = k.case_id AND v.aspect = ?2 AND v.run_id = k.run_id
            WHERE k.run_id = ?1 GROUP BY k.case_id ORDER BY min(CASE WHEN k.aspect <> ?3 THEN k.id END)""",
         (run_id, aspect, PROFILE),
     )
-    return [CaseStatus(*row) for row in rows]
 
 
 def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int]) -> dict[int, float]:
     """case id -> the value of the run's verdict on `aspect`, for cases that have one."""
     marks = ", ".join("?" * len(case_ids))
-    rows = db.rows(
+    return db.pairs(
         f"""SELECT case_id, value FROM verdicts
             WHERE case_id IN ({marks}) AND aspect = ? AND run_id = ? AND value IS NOT NULL""",
         (*case_ids, aspect, run_id),
     )
-    return {row[0]: row[1] for row in rows}
 
 
 def runs_until_decided(db: Database, project_id: int) -> list[sqlite3.Row]:
@@ -776,16 +777,13 @@ def label_counts(db: Database, run_id: int, aspect: str) -> list[tuple[str, floa
 
 def run_systems(db: Database, run_id: int) -> list[str]:
     """The systems whose lists a run contains, by name."""
-    return [
-        row[0]
-        for row in db.rows(
-            """SELECT DISTINCT system FROM (
+    return db.column(
+        """SELECT DISTINCT system FROM (
                  SELECT c.system_a AS system FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?1
                  UNION SELECT c.system_b FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?1)
                WHERE system <> '' ORDER BY system""",
-            (run_id,),
-        )
-    ]
+        (run_id,),
+    )
 
 
 # ---- judges ------------------------------------------------------------------------------------------------------
@@ -975,9 +973,8 @@ def prompt_match(db: Database, later: list[ServedModel], earlier: list[ServedMod
 
 def newest_judges(db: Database, project_id: int) -> dict[str, str]:
     """rater -> the judge (SPEC) of its newest run; without raters that have no run."""
-    rows = db.rows(
+    return db.pairs(
         """SELECT r.name, json_extract(ru.judge, '$.spec') FROM runs ru JOIN raters r ON r.id = ru.rater_id
            WHERE ru.project_id = ? ORDER BY ru.id""",
         (project_id,),
     )
-    return {row[0]: row[1] for row in rows}

@@ -161,10 +161,7 @@ def count_triaged(
     if only is not None:
         where += " AND v.case_id IN (SELECT value FROM json_each(:only))"
         parameters["only"] = json.dumps(list(only))
-    count: int = db.value(
-        f"SELECT count(*) FROM verdicts v WHERE v.id IN ({DECIDED}) AND {where}", parameters
-    )
-    return count
+    return db.number(f"SELECT count(*) FROM verdicts v WHERE v.id IN ({DECIDED}) AND {where}", parameters)
 
 
 def undecided(db: Database, ids: Sequence[int]) -> list[int]:

@@ -148,8 +148,7 @@ def _ids(db: Database, sql: str, parameters: Parameters) -> array[int]:
 
 def count_verdicts(db: Database, project_id: int) -> int:
     """The number of verdicts of the project, including failed ones."""
-    count: int = db.value(f"SELECT count(*) FROM verdicts v WHERE {OF_PROJECT}", {"project": project_id})
-    return count
+    return db.number(f"SELECT count(*) FROM verdicts v WHERE {OF_PROJECT}", {"project": project_id})
 
 
 def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
@@ -294,25 +293,21 @@ def exported_rows(db: Database, ids: Sequence[int]) -> Iterator[tuple[Any, ...]]
 
 def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
     """The ids of all verdicts on these cases."""
-    return {
-        row[0]
-        for row in db.rows(
+    return set(
+        db.column(
             "SELECT id FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(cases)),),
         )
-    }
+    )
 
 
 def case_verdicts(db: Database, case_id: int) -> list[int]:
     """The ids of the verdicts on one case, judges before people, then by rater and aspect."""
-    return [
-        row[0]
-        for row in db.rows(
-            f"""SELECT v.id FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
+    return db.column(
+        f"""SELECT v.id FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
                ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect""",
-            (case_id,),
-        )
-    ]
+        (case_id,),
+    )
 
 
 # ---- labels ------------------------------------------------------------------------------------------------------
@@ -396,13 +391,13 @@ class CountedBattles(NamedTuple):
 
 def counted_battles(db: Database, project_id: int) -> list[CountedBattles]:
     """By rater, protocol and aspect; read from an index of such verdicts alone."""
-    rows = db.rows(
+    return db.records(
+        CountedBattles,
         """SELECT r.name, v.protocol, v.aspect, count(*) FROM verdicts v INDEXED BY verdicts_counted
              JOIN raters r ON r.id = v.rater_id
            WHERE v.rule = 'counted' AND v.project_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3""",
         (project_id,),
     )
-    return [CountedBattles(*row) for row in rows]
 
 
 # ---- attention ---------------------------------------------------------------------------------------------------
