@@ -22,10 +22,10 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
+from recjudge_tui.store.answers import CallRows, load_answers, load_calls, run_configurations
 from recjudge_tui.store.prompts import finer_labels
 from recjudge_tui.store.raters import find_rater, rater_row
 from recjudge_tui.store.ratings import (
-    CallRows,
     CaseColumns,
     CaseOccasions,
     Crowd,
@@ -39,8 +39,6 @@ from recjudge_tui.store.ratings import (
     count_up_to,
     folded,
     in_generation,
-    load_answers,
-    load_calls,
     load_cases,
     load_flags,
     load_questions,
@@ -49,7 +47,6 @@ from recjudge_tui.store.ratings import (
     of_selection,
     project_questions,
     project_raters,
-    run_configurations,
     run_verdicts,
     stored_scales,
 )

@@ -16,7 +16,14 @@ from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.histories import load_evaluation_data
+from recjudge_tui.store.histories import (
+    MeasuredCase,
+    ensure_list_cases,
+    ensure_text_cases,
+    load_evaluation_data,
+    ranked_slates,
+    referred_texts,
+)
 from recjudge_tui.store.raters import (
     DerivedVerdict,
     ensure_rater,
@@ -24,13 +31,6 @@ from recjudge_tui.store.raters import (
     rater_row,
     replace_verdicts,
     tie_label,
-)
-from recjudge_tui.store.ratings import (
-    MeasuredCase,
-    ensure_list_cases,
-    ensure_text_cases,
-    ranked_slates,
-    referred_texts,
 )
 
 NAMES: tuple[str, ...] = (*TEXT_METRICS, *LIST_METRICS)

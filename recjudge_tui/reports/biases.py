@@ -38,7 +38,7 @@ from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.retrieval import list_values
 from recjudge_tui.store.data import text_lengths
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.histories import load_evaluation_data
+from recjudge_tui.store.histories import load_evaluation_data, ranked_slates
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import (
     CaseColumns,
@@ -48,7 +48,6 @@ from recjudge_tui.store.ratings import (
     load_questions,
     project_questions,
     project_raters,
-    ranked_slates,
 )
 
 RATING, BEYOND = "rating", "beyond truth"

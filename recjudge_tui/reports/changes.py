@@ -60,19 +60,17 @@ from recjudge_tui.stats.hypotheses import (
 )
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts import prompt_text
-from recjudge_tui.store.ratings import (
+from recjudge_tui.store.answers import (
     Answered,
     Cell,
     ChangedCase,
-    Ratings,
     RunConfiguration,
     changed_cases,
-    project_questions,
-    project_raters,
     run_configurations,
 )
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts import prompt_text
+from recjudge_tui.store.ratings import Ratings, project_questions, project_raters
 from recjudge_tui.store.runs import list_runs, newest_judges
 
 MCNEMAR, STUART_MAXWELL, SIGN_FLIPS = "McNemar, exact", "Stuart-Maxwell", "sign flips over users"

@@ -46,8 +46,15 @@ from recjudge_tui.stats.retrieval import (
 )
 from recjudge_tui.store.cases import untimed_count, untimed_note
 from recjudge_tui.store.data import check_judgeable, systems
-from recjudge_tui.store.histories import has_held_out, held_out_copies, lists_of, load_evaluation_data
-from recjudge_tui.store.ratings import CaseColumns, current_list_ids, judged_content, ranked_slates
+from recjudge_tui.store.histories import (
+    current_list_ids,
+    has_held_out,
+    held_out_copies,
+    lists_of,
+    load_evaluation_data,
+    ranked_slates,
+)
+from recjudge_tui.store.ratings import CaseColumns, judged_content
 
 COVERAGE = "coverage"
 METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)

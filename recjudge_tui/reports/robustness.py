@@ -52,7 +52,6 @@ from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm, paired_counts, share_difference, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import tally
-from recjudge_tui.store.calls import rater_runs
 from recjudge_tui.store.cases import (
     foreign_lists,
     items_had,
@@ -69,6 +68,7 @@ from recjudge_tui.store.ratings import (
     load_ratings,
     newest_judged,
 )
+from recjudge_tui.store.runs import stored_runs
 
 RATER, NOTE = Column("rater", "Rater"), Column("note", "Note")
 
@@ -536,12 +536,12 @@ def ablation(project: Project, choose: Options) -> Table:
     for variant in VARIANTS:
         own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}
         for name in (name for name in names if name in own):
-            runs = [run for run in rater_runs(project.db, ids[name]) if run.protocol == ADVERSARIAL]
+            runs = [run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL]
             row: Row = {
                 "rater": name,
                 "lists": variant,
                 "against": None,
-                "prompt": runs[-1].prompt if runs else None,
+                "prompt": runs[-1]["prompt"] if runs else None,
             }
             value = own[name].value
             row |= {"wrong": int((value == -1).sum()), "ties": int((value == 0).sum())}

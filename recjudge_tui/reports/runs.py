@@ -29,7 +29,7 @@ from recjudge_tui.store.runs import (
     prompt_label,
     run_progress,
     run_row,
-    run_setups,
+    stored_runs,
     verdict_counts,
 )
 
@@ -317,7 +317,7 @@ def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]
     """
     setups = [
         (row["id"], row["protocol"], {"prompt": row["prompt"], **json.loads(row["settings"])})
-        for row in run_setups(db, project_id)
+        for row in stored_runs(db, project_id=project_id)
     ]
     by_protocol: dict[str, list[dict[str, Any]]] = {}
     for _, protocol, settings in setups:

@@ -33,9 +33,9 @@ from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_cou
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.store.cases import case_periods, slate_periods
 from recjudge_tui.store.data import check_systems, heldout_types, slate_systems
-from recjudge_tui.store.histories import load_evaluation_data
+from recjudge_tui.store.histories import current_list_ids, load_evaluation_data, ranked_slates
 from recjudge_tui.store.projects import list_outcomes, outcome_days
-from recjudge_tui.store.ratings import CaseColumns, Question, current_list_ids, flags_and_runs, ranked_slates
+from recjudge_tui.store.ratings import CaseColumns, Question, flags_and_runs
 from recjudge_tui.store.runs import run_identities
 
 WIN_RATE, RATING, MEAN, SHARE, FLAGS = "win_rate", "rating", "mean", "share", "flags"

@@ -344,18 +344,6 @@ def restore_superseded(db: Database, rater_id: int) -> None:
 # ---- call statistics ---------------------------------------------------------------------------------------------
 
 
-class RaterRun(NamedTuple):
-    """One run of a rater: the judge (a JudgeSpec as JSON), the prompt by id, name and SHA-256 (hex), the settings (JSON)."""
-
-    id: int
-    protocol: str
-    judge: str
-    prompt_id: int
-    prompt: str
-    prompt_digest: str
-    settings: str
-
-
 class CallCount(NamedTuple):
     """The number of finished calls about one user that ended with `error_kind`, empty for success."""
 
@@ -411,16 +399,6 @@ def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
     )
 
 
-def rater_runs(db: Database, rater_id: int) -> list[RaterRun]:
-    """The runs of a rater, oldest first."""
-    return db.records(
-        RaterRun,
-        """SELECT ru.id, ru.protocol, ru.judge, ru.prompt_id, p.name || '@' || p.version, p.digest, ru.settings
-               FROM runs ru JOIN prompts p ON p.id = ru.prompt_id WHERE ru.rater_id = ? ORDER BY ru.id""",
-        (rater_id,),
-    )
-
-
 def call_counts(db: Database, rater_id: int) -> list[CallCount]:
     """Finished calls by user and error kind; without answers taken from earlier runs."""
     return db.records(
@@ -451,9 +429,9 @@ def latencies(db: Database, rater_id: int) -> list[float]:
     )
 
 
-def repeated_answers(db: Database, project_id: int, runs: list[RaterRun]) -> list[RepeatedAnswer]:
+def repeated_answers(db: Database, project_id: int, runs: list[StoredRow]) -> list[RepeatedAnswer]:
     """The answers of all runs of the project that use a judge and prompt of `runs` and repeat every call."""
-    alike = json.dumps(sorted({(run.judge, run.prompt_id) for run in runs}))
+    alike = json.dumps(sorted({(run["judge"], run["prompt_id"]) for run in runs}))
     return db.records(
         RepeatedAnswer,
         """SELECT r.name, ru.protocol, c.user_id,

@@ -540,11 +540,6 @@ def who_judged(db: Database, project_id: int, protocol: str) -> dict[str, str]:
     )
 
 
-def slate_item_ids(db: Database, slate_id: int) -> list[str]:
-    """The items of a list, best first."""
-    return db.column("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
-
-
 def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
     """The items that the user bought, rated or watched at any time, among the events shown to judges; not clicks."""
     rows = db.rows(
@@ -666,13 +661,6 @@ def judged_faults(db: Database, project_id: int) -> list[PlantedCase]:
         (project_id, PLANTED),
     )
     return [PlantedCase(row[0], row[1], row[2], PlantedFault(*tuple(row)[3:])) for row in rows]
-
-
-def catalogue_ids(db: Database, project_id: int) -> list[str]:
-    """Every item of a project, by id."""
-    return db.column(
-        "SELECT DISTINCT item_id FROM items WHERE project_id = ? ORDER BY item_id", (project_id,)
-    )
 
 
 def held_out_items(db: Database, project_id: int, user_id: str) -> set[str]:

@@ -79,16 +79,27 @@ def add_calls(db: Database, run_id: int, calls: Iterable[PlannedCall]) -> None:
     )
 
 
+_RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind,
+    pr.name || '@' || pr.version AS prompt, pr.digest AS prompt_digest
+  FROM runs ru JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id
+  JOIN prompts pr ON pr.id = ru.prompt_id"""
+
+
 def run_row(db: Database, run_id: int) -> sqlite3.Row:
-    """The run as stored, with `project` and `rater` by name. Raises NotFoundError."""
-    row = db.row(
-        """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind FROM runs ru
-           JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id WHERE ru.id = ?""",
-        (run_id,),
-    )
+    """The run as stored, with `project`, `rater`, `rater_kind`, `prompt` (NAME@VERSION) and `prompt_digest`. Raises
+    NotFoundError."""
+    row = db.row(f"{_RUNS} WHERE ru.id = ?", (run_id,))
     if row is None:
         raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
     return row
+
+
+def stored_runs(
+    db: Database, *, project_id: int | None = None, rater_id: int | None = None
+) -> list[sqlite3.Row]:
+    """The runs of a project or of a rater, oldest first, as in `run_row`."""
+    sql = f"{_RUNS} WHERE ifnull(?1, ru.project_id) = ru.project_id AND ifnull(?2, ru.rater_id) = ru.rater_id"
+    return db.rows(f"{sql} ORDER BY ru.id", (project_id, rater_id))
 
 
 def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
@@ -102,18 +113,6 @@ def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
         )
 
     return list(db.kept((list_runs, project_id), read))
-
-
-def run_setups(db: Database, project_id: int) -> list[sqlite3.Row]:
-    """The protocol, settings and prompt of each run of a project, oldest first.
-
-    Columns: id, protocol, settings (JSON), prompt.
-    """
-    return db.rows(
-        """SELECT ru.id, ru.protocol, ru.settings, p.name || '@' || p.version AS prompt
-           FROM runs ru JOIN prompts p ON p.id = ru.prompt_id WHERE ru.project_id = ? ORDER BY ru.id""",
-        (project_id,),
-    )
 
 
 def has_runs(db: Database, project_id: int) -> bool:
@@ -154,10 +153,6 @@ def run_progress(db: Database, run_id: int) -> Progress:
     if row is None or state is None:
         raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
     return Progress(**dict(row), state=state)
-
-
-def runs_of_rater(db: Database, rater_id: int) -> list[sqlite3.Row]:
-    return db.rows("SELECT * FROM runs WHERE rater_id = ? ORDER BY id", (rater_id,))
 
 
 def set_settings(db: Database, run_id: int, settings: RunSettings) -> None:
@@ -365,15 +360,8 @@ def _groups(db: Database, condition: str, value: int) -> list[RunGroup]:
             WHERE {condition} ORDER BY g.id""",
         (value,),
     )
-    return [
-        RunGroup(row["id"], row["project_id"], row["name"], row["request"], _runs(db, row["id"]))
-        for row in rows
-    ]
-
-
-def _runs(db: Database, group_id: int) -> dict[str, int]:
-    rows = db.rows("SELECT stage, id FROM runs WHERE group_id = ? ORDER BY id", (group_id,))
-    return {row["stage"]: row["id"] for row in rows}
+    stages = "SELECT stage, id FROM runs WHERE group_id = ? ORDER BY id"
+    return [RunGroup._make([*row, db.pairs(stages, (row["id"],))]) for row in rows]
 
 
 def create_group(db: Database, kind: str, request: str, runs: dict[str, int]) -> int:
@@ -731,25 +719,7 @@ def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int
     )
 
 
-def runs_until_decided(db: Database, project_id: int) -> list[sqlite3.Row]:
-    """The runs that stop once the comparison is decided, oldest first: the columns of `runs` and `rater` (name)."""
-    return db.rows(
-        """SELECT ru.*, r.name AS rater FROM runs ru JOIN raters r ON r.id = ru.rater_id
-           WHERE ru.project_id = ? AND json_extract(ru.settings, '$.until') = 'decided' ORDER BY ru.id""",
-        (project_id,),
-    )
-
-
 # ---- saer --------------------------------------------------------------------------------------------------------
-
-
-def runs_by_prompt(db: Database, rater_id: int, prompt_id: int) -> list[sqlite3.Row]:
-    """A rater's runs with a prompt, oldest first: id, group_id, protocol, judge, settings."""
-    return db.rows(
-        """SELECT id, group_id, protocol, judge, settings FROM runs WHERE rater_id = ? AND prompt_id = ?
-           ORDER BY id""",
-        (rater_id, prompt_id),
-    )
 
 
 def changed_since(db: Database, project_id: int, time: str) -> bool:
@@ -881,7 +851,20 @@ def seconds_a_call(db: Database, judge: str) -> float | None:
     Without such a run, the latency of the newest probe divided by the judge's concurrency. A probe's calls are small,
     so this is a low estimate. None without either.
     """
-    return _seconds_in_last_run(db, judge) or _seconds_in_probe(db, judge)
+    seconds: float | None = db.value(
+        """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
+           WHERE ru.id = (
+             SELECT max(r.id) FROM runs r WHERE json_extract(r.judge, '$.spec') = ? AND r.seconds > 0 AND EXISTS (
+               SELECT 1 FROM calls c WHERE c.run_id = r.id AND c.state = 'done' AND c.cached_from IS NULL))
+             AND k.state = 'done' AND k.cached_from IS NULL
+           GROUP BY ru.id""",
+        (judge,),
+    ) or db.value(
+        """SELECT json_extract(record, '$.latency_s') / json_extract(record, '$.concurrency') FROM capabilities
+           WHERE judge = ? ORDER BY probed_at DESC LIMIT 1""",
+        (judge,),
+    )
+    return seconds
 
 
 def model_owners(db: Database, judge: JudgeSpec) -> tuple[str, ...]:
@@ -894,28 +877,6 @@ def model_owners(db: Database, judge: JudgeSpec) -> tuple[str, ...]:
     )
     owners = json.loads(listed) if listed else []
     return tuple(owner for owner in owners if isinstance(owner, str)) if isinstance(owners, list) else ()
-
-
-def _seconds_in_probe(db: Database, judge: str) -> float | None:
-    seconds: float | None = db.value(
-        """SELECT json_extract(record, '$.latency_s') / json_extract(record, '$.concurrency') FROM capabilities
-           WHERE judge = ? ORDER BY probed_at DESC LIMIT 1""",
-        (judge,),
-    )
-    return seconds
-
-
-def _seconds_in_last_run(db: Database, judge: str) -> float | None:
-    seconds: float | None = db.value(
-        """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
-           WHERE ru.id = (
-             SELECT max(r.id) FROM runs r WHERE json_extract(r.judge, '$.spec') = ? AND r.seconds > 0 AND EXISTS (
-               SELECT 1 FROM calls c WHERE c.run_id = r.id AND c.state = 'done' AND c.cached_from IS NULL))
-             AND k.state = 'done' AND k.cached_from IS NULL
-           GROUP BY ru.id""",
-        (judge,),
-    )
-    return seconds
 
 
 def served_models(db: Database, project_id: int, rater: str, protocols: set[str]) -> list[ServedModel]:

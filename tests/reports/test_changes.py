@@ -25,9 +25,9 @@ from recjudge_tui.reports.changes import (
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.hypotheses import bowker, sign_flip_test, stuart_maxwell
 from recjudge_tui.stats.intervals import mean_estimate
+from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
-from recjudge_tui.store.ratings import Cell
 from tests.support.verdicts import (
     Project,
     give,

@@ -38,8 +38,7 @@ def decide(
       recjudge verdicts decide 812 override --to Tie
     """
     from recjudge_tui.config_file import reader_name
-    from recjudge_tui.store.ratings import parse_choice
-    from recjudge_tui.store.triage import record
+    from recjudge_tui.store.triage import parse_choice, record
 
     if (action == "override") != (label is not None):
         raise click.UsageError("override needs --to LABEL, and no other action takes it")

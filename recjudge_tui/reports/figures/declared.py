@@ -615,7 +615,7 @@ def _runs(about: About) -> Drawn:
 
 
 def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
-    from recjudge_tui.store.ratings import cases_by_run
+    from recjudge_tui.store.answers import cases_by_run
 
     runs = cases_by_run(project.db, project.id, *figure.topic)
     return next((run.cases for run in runs if str(run.id) == row["run"]), ())

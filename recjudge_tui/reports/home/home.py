@@ -17,8 +17,8 @@ from recjudge_tui.store.runs import NewestRun, newest_runs
 if TYPE_CHECKING:
     from recjudge_tui.reports.home.judged import Subject
     from recjudge_tui.reports.home.results import Board, FlagShares, PeopleAgreement, Trend
+    from recjudge_tui.store.answers import FlipCount
     from recjudge_tui.store.projects import DataCounts
-    from recjudge_tui.store.ratings import FlipCount
 
 RUNS_NAMED = 6
 
@@ -147,7 +147,7 @@ def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
 
 
 def _flips(db: Database, project_id: int, _: Home) -> tuple[FlipCount, ...]:
-    from recjudge_tui.store.ratings import flip_counts
+    from recjudge_tui.store.answers import flip_counts
 
     return flip_counts(db, project_id)
 

@@ -17,8 +17,8 @@ from recjudge_tui.errors import RunError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.papers.runner import Missing
 from recjudge_tui.stats.text import jieba_cutter
+from recjudge_tui.store.histories import explanation_texts
 from recjudge_tui.store.raters import DerivedVerdict, ensure_rater, replace_verdicts
-from recjudge_tui.store.ratings import explanation_texts
 
 Words = Sequence[str]
 Cut = Callable[[str], Words]

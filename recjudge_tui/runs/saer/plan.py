@@ -35,10 +35,10 @@ from recjudge_tui.store.runs import (
     prompt_label,
     run_progress,
     run_row,
-    runs_by_prompt,
     set_request,
     set_settings,
     set_wanted_concurrency,
+    stored_runs,
 )
 
 
@@ -255,10 +255,11 @@ def _alike(db: Database, rater_id: int, rater: str, request: SaerRequest) -> _Ma
             systems = systems_of_pairs(db, request, runs[FIRST])
             settings = settings.model_copy(update={"systems": systems})
         wanted = settings.model_dump(exclude=set(OPERATION))
-        for row in reversed(runs_by_prompt(db, rater_id, get_prompt(db, request.prompts[stage])[0])):
+        prompt_id = get_prompt(db, request.prompts[stage])[0]
+        for row in reversed(stored_runs(db, rater_id=rater_id)):
             same_judge = JudgeSpec.model_validate_json(row["judge"]) == request.judge
             stored = RunSettings.model_validate_json(row["settings"]).model_dump(exclude=set(OPERATION))
-            if row["protocol"] == stage and same_judge and stored == wanted:
+            if (row["protocol"], row["prompt_id"]) == (stage, prompt_id) and same_judge and stored == wanted:
                 runs[stage] = row["id"]
                 groups += [row["group_id"]] if row["group_id"] is not None else []
                 break

@@ -23,7 +23,7 @@ from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.glyphs import case_number, number, short_label
 
 if TYPE_CHECKING:
-    from recjudge_tui.store.ratings import Choices
+    from recjudge_tui.store.triage import Choices
 
 _DECIDED: dict[Action, str] = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 _UNDONE = {
@@ -209,7 +209,7 @@ def _on_aspect(row: VerdictRow) -> str:
 
 
 def _choices(db: Database, verdict_id: int) -> Choices:
-    from recjudge_tui.store.ratings import choices
+    from recjudge_tui.store.triage import choices
 
     return choices(db, verdict_id)
 

@@ -36,7 +36,7 @@ from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, s
 if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.reports.home.home import Home
     from recjudge_tui.reports.home.results import Board, BoardLine
-    from recjudge_tui.store.ratings import FlipCount
+    from recjudge_tui.store.answers import FlipCount
 
 # the screen and key for each remedy
 REMEDIES: dict[str, tuple[str, Destination]] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.ratings import Answered, cases_by_run, changed_cases, run_configurations
+from recjudge_tui.store.answers import Answered, cases_by_run, changed_cases, run_configurations
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project, pair_case
 
 

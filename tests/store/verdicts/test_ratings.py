@@ -9,6 +9,7 @@ import numpy as np
 
 from recjudge_tui.project import Project
 from recjudge_tui.shapes import answers
+from recjudge_tui.store.answers import verdict_confidences
 from recjudge_tui.store.prompts import run_prompts
 from recjudge_tui.store.ratings import (
     Question,
@@ -17,7 +18,6 @@ from recjudge_tui.store.ratings import (
     load_ratings,
     project_questions,
     project_raters,
-    verdict_confidences,
 )
 from recjudge_tui.store.verdicts import case_verdicts
 from tests.support.verdicts import (

@@ -14,10 +14,10 @@ from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.raters import ensure_rater
-from recjudge_tui.store.ratings import choices
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.triage import (
+    choices,
     count_triaged,
     record,
     triage_states,
