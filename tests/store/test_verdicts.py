@@ -1,3 +1,5 @@
+"""The list of verdicts, and everything about one case."""
+
 from __future__ import annotations
 
 import shutil
@@ -8,21 +10,22 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import StoreError
-from recjudge_tui.store.cases import cases_between
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.triage import record
 from recjudge_tui.store.verdicts import (
     SORTS,
     count_verdicts,
-    exported_rows,
     filtered_ids,
-    next_undecided,
     verdict_rows,
-    verdicts_on,
 )
+from tests.support import runs
 from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
+
+# ---- test listing ------------------------------------------------------------------------------------------------
+
 
 # make_project(cases=6) stores, for pair n: the judge's verdict 3n-2, then anna's and bert's
 JUDGED = (1, 4, 7, 10, 13, 16)
@@ -96,13 +99,6 @@ def test_case_and_run_are_numbers(db: Database) -> None:
     assert found(db, f"run:{run}") == list(JUDGED)
 
 
-def test_a_label_may_be_one_of_several_words(db: Database) -> None:
-    db.execute("UPDATE verdicts SET label = 'Poor Match' WHERE id = (SELECT max(id) FROM verdicts)")
-    assert found(db, "label:poor") == [18]
-    assert found(db, 'label:"poor match"') == [18]
-    assert found(db, "label:match") == []
-
-
 def test_disagree_compares_people_and_judges_on_one_question(db: Database) -> None:
     # A against B and B; Tie against A and A; A against B and B; Tie against A and A
     assert found(db, "why:disagree judge:qwen") == [1, 4, 13, 16]
@@ -124,71 +120,11 @@ def test_rows_say_why(db: Database) -> None:
     assert (judged[3].failed, judged[3].error_kind, judged[3].confidence) == (True, "bad_reply", None)
 
 
-def test_rows_come_in_the_order_asked_for_and_the_gone_are_left_out(db: Database) -> None:
-    ids = list(filtered_ids(db, 2))[::-1]
-    db.execute("DELETE FROM verdicts WHERE id = ?", (ids[3],))
-    assert [row.verdict_id for row in verdict_rows(db, ids)] == ids[:3] + ids[4:]
-
-
-def test_a_reader_reviews_the_case_for_all(db: Database) -> None:
-    db.execute("UPDATE raters SET kind = 'reader' WHERE name = 'bert' AND project_id = 2")
-    db.execute("DELETE FROM verdicts WHERE id = ?", (filtered_ids(db, 2)[2],))
-    rows = verdict_rows(db, filtered_ids(db, 2))
-    assert [row.reviewed for row in rows[:3]] == [False, False, True]
-
-
 @pytest.mark.parametrize("sort", SORTS)
 def test_sorts_are_total_and_pages_agree_with_the_whole(db: Database, sort: str) -> None:
     whole = filtered_ids(db, 2, sort=sort)
     assert sorted(whole) == list(filtered_ids(db, 2))
     assert filtered_ids(db, 2, sort=sort, limit=5) == whole[:5]
-
-
-def test_sort_by_confidence_begins_with_the_least(db: Database) -> None:
-    confidence = [row.confidence for row in verdict_rows(db, filtered_ids(db, 2, sort="confidence"))]
-    known = [value for value in confidence if value is not None]
-    assert known == sorted(known)
-    assert confidence[len(known) :] == [None] * (18 - len(known))
-
-
-def test_after_gives_what_came_since(db: Database) -> None:
-    ids = filtered_ids(db, 2)
-    assert filtered_ids(db, 2, after=ids[-3]) == ids[-2:]
-
-
-def test_next_undecided(db: Database) -> None:
-    ids = filtered_ids(db, 2)
-    for key in (*ids[:3], ids[-1]):
-        record(db, key, "ana", "accept")
-    assert next_undecided(db, ids) == ids[3]
-    assert next_undecided(db, ids[4:]) == ids[4]
-    assert next_undecided(db, ids[-1:]) is None
-
-
-def test_explanations_carry_their_aspect(project_db: Path) -> None:
-    project = make_project(project_db, cases=1)
-    make_explanations(project_db, project)
-    with connect(project_db) as db:
-        ids = filtered_ids(db, project, parse_filter("aspect:ACCURACY"))
-        assert [row.aspect for row in verdict_rows(db, ids)] == ["accuracy"]
-        assert len(filtered_ids(db, project, parse_filter('"ronin is for you"'))) == 2
-        assert filtered_ids(db, project, parse_filter("why:disagree protocol:explanation")) == filtered_ids(
-            db, project, limit=0
-        )
-
-
-def test_export_keeps_the_order(db: Database) -> None:
-    ids = list(filtered_ids(db, 2))[::-1]
-    rows = list(exported_rows(db, ids))
-    assert [row[7] for row in rows[:3]] == ["bert", "anna", "qwen2.5:14b"]
-
-
-def test_a_statement_can_be_interrupted(db: Database) -> None:
-    """`interrupt` from a progress callback stands for the one from another thread."""
-    db.connection.set_progress_handler(lambda: 1, 100)
-    with pytest.raises(StoreError) as error:
-        filtered_ids(db, 2, parse_filter("insider"))
-    assert "interrupted" in error.value.cause
 
 
 def test_a_list_can_be_interrupted_at_any_row(db: Database) -> None:
@@ -269,18 +205,6 @@ def test_scores_far_apart(scored: tuple[Database, int], text: str, found: list[t
     assert said(scored, text) == found
 
 
-def test_a_failed_verdict_is_neither_near_nor_far(scored: tuple[Database, int]) -> None:
-    db, project = scored
-    db.execute(
-        """UPDATE verdicts SET state = 'failed', value = NULL WHERE aspect = 'accuracy' AND rater_id =
-           (SELECT id FROM raters WHERE name = 'anna' AND project_id = ?)""",
-        (project,),
-    )
-    assert said(scored, "distance>=2") == of("accuracy", "ben", "rules-text")
-    assert said(scored, "spread>=3") == []
-    assert said(scored, "disagree:user judge:anna") == []
-
-
 def metric_on_pairs(db: Database, project: int, name: str, values: dict[int, float]) -> None:
     """Verdicts of a metric on the project's pairs by their place."""
     cases = [
@@ -317,31 +241,6 @@ def test_a_whole_name_takes_precedence_over_parts_of_others(db: Database) -> Non
     assert found(db, "judge:qwen disagree:ndcg") == [1, 7]
 
 
-def test_a_metric_disagrees_with_every_aspect_of_an_arena(project_db: Path) -> None:
-    project = make_project(project_db, cases=1)
-    make_arena(project_db, project)
-    with connect(project_db) as db:
-        metric_on_pairs(db, project, "auc", {0: -1})
-        ids = filtered_ids(db, project, parse_filter("judge:llama disagree:auc"))
-        aspects = {row.aspect for row in verdict_rows(db, ids)}
-    assert aspects == set(ASPECTS) - {"inspiration"}, "inspiration is a tie"
-
-
-def test_another_project_s_raters_do_not_count(db: Database) -> None:
-    metric_on_pairs(db, 1, "ndcg@10", {0: -1})
-    assert found(db, "disagree:ndcg@10") == []
-
-
-def test_verdicts_on_cases_are_those_of_every_rater(project_db: Path) -> None:
-    project = make_project(project_db)
-    with connect(project_db) as db:
-        case = cases_between(db, project, "als", "cooc")[1]
-        expected = {row[0] for row in db.rows("SELECT id FROM verdicts WHERE case_id = ?", (case,))}
-        assert len(expected) == 3
-        assert verdicts_on(db, [case]) == expected
-        assert verdicts_on(db, []) == set()
-
-
 def test_equals_takes_the_whole_name_and_a_colon_any_part_of_it(db: Database) -> None:
     assert found(db, "judge=qwen2.5:14b") == found(db, "judge:qwen") == list(JUDGED)
     assert found(db, "judge=qwen") == []
@@ -351,3 +250,89 @@ def test_equals_takes_the_whole_name_and_a_colon_any_part_of_it(db: Database) ->
     db.execute("UPDATE raters SET name = 'qwen2.5:14b again' WHERE name = 'anna'")
     assert found(db, "judge=qwen2.5:14b") == list(JUDGED)
     assert set(JUDGED) < set(found(db, "judge:qwen2.5:14b"))
+
+
+# ---- test case detail --------------------------------------------------------------------------------------------
+
+
+def detail(path: Path, text: str) -> CaseDetail:
+    with connect(path) as db:
+        return case_detail(db, filtered_ids(db, 1, parse_filter(text))[0])
+
+
+def test_both_orders_with_their_first_set(project_db: Path) -> None:
+    make_project(project_db)
+    case = detail(project_db, "why:swap")
+    assert [(answer.set_one, answer.label) for answer in case.answers] == [("als", "A"), ("cooc", "B")]
+    assert case.flipped
+    assert {opinion.rater for opinion in case.opinions} == {"qwen2.5:14b", "anna", "bert"}
+    assert [opinion.rater for opinion in case.opinions if opinion.mine] == ["qwen2.5:14b"]
+
+
+def test_flags_on_places_that_the_verdict_did_not_see_are_counted_apart(db: Database) -> None:
+    runs.make_project(db, users=2, systems=("als",), length=6)
+    short, long = (runs.planned(db, top_k=k) for k in (3, 6))
+    for run in (short, long):
+        work(db.path, run)
+    call = db.value("SELECT id FROM calls WHERE run_id = ?", (long,))
+    case = db.value("SELECT case_id FROM calls WHERE id = ?", (call,))
+    places = [
+        key
+        for (key,) in db.rows(
+            "SELECT item_id FROM slate_items WHERE slate_id = (SELECT slate_a FROM cases WHERE id = ?) ORDER BY rank",
+            (case,),
+        )
+    ]
+    for item in (places[0], places[4], "unheard of"):
+        db.execute(
+            "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, 'other', 'r')", (call, item)
+        )
+    verdicts = {
+        row["run_id"]: row["id"]
+        for row in db.rows("SELECT id, run_id FROM verdicts WHERE case_id = ?", (case,))
+    }
+    seen = {run: case_detail(db, verdicts[run]) for run in (short, long)}
+    of_short = [flag.item_id for flag in seen[short].flags if flag.issue == "other"]
+    assert of_short == [places[0], "unheard of"]
+    assert seen[short].flags_beyond >= 1
+    assert seen[long].flags_beyond == 0
+
+
+def test_a_persons_verdict_shows_what_the_judge_was_shown(project_db: Path) -> None:
+    make_project(project_db)
+    case = detail(project_db, "judge:anna")
+    assert case.answers == ()
+    assert case.run_id is None
+    assert case.run_shown == 1
+    assert case.user.history[0].value == 4.0
+
+
+def test_without_a_run_it_is_read_from_what_is_imported(project_db: Path) -> None:
+    make_project(project_db)
+    with connect(project_db) as db:
+        db.execute("DELETE FROM runs")
+        db.execute("DELETE FROM items WHERE item_id = 'i2'")
+    case = detail(project_db, "judge:anna")
+    assert case.run_shown is None
+    assert [item.title for item in case.slates[0][1].items][:3] == ["Heat", "Heat 2", "i2"]
+    assert case.user.attributes == {"age": "25-34"}
+    assert [event.item.title for event in case.user.history if event.item] == ["Heat"]
+
+
+def test_an_arena_case_holds_every_aspect_in_the_order_of_its_prompt(project_db: Path) -> None:
+    make_arena(project_db, make_project(project_db))
+    case = detail(project_db, "protocol:arena aspect:inspiration")
+    assert case.aspects == ASPECTS
+    assert [(answer.set_one, answer.label) for answer in case.answers] == [("als", "A"), ("cooc", "B")]
+    assert len(case.run_answers) == 2 * len(ASPECTS)
+    assert not [answer for answer in case.run_answers if answer.aspect.startswith("@")]
+    assert "nineties" in case.profile
+    assert case.value == 0.0
+
+
+def test_the_example_of_a_one_shot_question(project_db: Path) -> None:
+    make_explanations(project_db, make_project(project_db))
+    case = detail(project_db, "aspect:accuracy")
+    assert case.example is not None
+    assert case.example.scores == {"accuracy": 3.0}
+    assert detail(project_db, "judge:anna").example is None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.records import Explanation, ImportKind, RankedItem, Slate
+from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports import explanation_digest, list_imports, slate_digest, undo_import
+from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.schema import connect
 
 LISTS = "user_id,system,item_id,rank\n"
@@ -93,15 +92,6 @@ def test_a_snapshot_is_current_again_when_imported_again(db: Database, tmp_path:
     assert (_count(db, "slates"), _count(db, "v_current_slates")) == (1, 1)
 
 
-def test_explanations_that_a_case_refers_to_stay(db: Database, tmp_path: Path) -> None:
-    header = "user_id,item_id,system,text\n"
-    texts = _load(db, tmp_path, "explanations", header + "u,1,s,because\nu,2,s,so\n")
-    _load(db, tmp_path, "labels", "rater,user_id,item_id,system,value\nann,u,1,s,4\n")
-    undone = undo_import(db, texts)
-    assert (undone.removed, undone.kept) == ({"explanations": 1}, {"explanations": 1})
-    assert _count(db, "v_current_explanations") == 0
-
-
 def test_cases_and_raters_that_others_need_stay(db: Database, tmp_path: Path) -> None:
     first = _load(db, tmp_path, "labels", LABELS + "ann,u,s,Good\nann,v,s,Good\nann,w,s,Good\n")
     _load(db, tmp_path, "labels", LABELS + "bob,u,s,Poor\n")
@@ -109,13 +99,6 @@ def test_cases_and_raters_that_others_need_stay(db: Database, tmp_path: Path) ->
     assert undo_import(db, first).removed == {"labels": 3, "cases": 1, "raters": 1}
     assert [row["user_id"] for row in db.rows("SELECT user_id FROM cases ORDER BY user_id")] == ["u", "v"]
     assert [row["name"] for row in db.rows("SELECT name FROM raters ORDER BY name")] == ["bob", "judge"]
-
-
-def test_flags_go_with_their_labels(db: Database, tmp_path: Path) -> None:
-    labels = _load(db, tmp_path, "labels", "rater,user_id,system,value,flags\nann,u,s,Poor,1:other;2:other\n")
-    assert _count(db, "flags") == 2
-    undo_import(db, labels)
-    assert _count(db, "flags") == 0
 
 
 def test_undoing_twice_or_what_is_not_there(db: Database, tmp_path: Path) -> None:
@@ -135,41 +118,3 @@ def test_an_undone_file_can_be_imported_again(db: Database, tmp_path: Path) -> N
     undo_import(db, first)
     again = import_files(db, "p", [path], "users")
     assert (again.stored, again.files[0].import_id) == (1, first + 1)
-
-
-def test_list_of_imports(db: Database, tmp_path: Path) -> None:
-    users = _load(db, tmp_path, "users", "user_id\nu\n\n,\n")
-    items = _load(db, tmp_path, "items", "item_id,title\n1,a\n1,b\n")
-    undo_import(db, users)
-    rows = list_imports(db, 1)
-    assert [
-        (r["id"], r["project"], r["kind"], r["rows_read"], r["rows_stored"], r["rows_skipped"]) for r in rows
-    ] == [
-        (users, "p", "users", 1, 1, 0),
-        (items, "p", "items", 2, 1, 1),
-    ]
-    assert rows[0]["undone_at"]
-    assert rows[1]["undone_at"] is None
-    assert len(json.loads(rows[1]["warnings"])) == 1
-    assert list_imports(db, 2) == []
-    assert len(list_imports(db)) == 2
-
-
-def test_digests_depend_on_content_alone() -> None:
-    def slate(user: str, *items: tuple[str, float | None]) -> Slate:
-        ranked = tuple(RankedItem(item_id=name, score=score) for name, score in items)
-        return Slate(user_id=user, system="s", items=ranked)
-
-    same = {
-        slate_digest(slate("u", ("1", 0.5), ("2", None))),
-        slate_digest(slate("v", ("1", 0.5), ("2", None))),
-    }
-    others = {
-        slate_digest(slate("u", ("2", None), ("1", 0.5))),
-        slate_digest(slate("u", ("1", None), ("2", None))),
-    }
-    assert (len(same), len(same | others)) == (1, 3)
-    a = Explanation(user_id="u", item_id="1", system="s", text="x", attributes={"a": "1", "b": "2"})
-    b = a.model_copy(update={"attributes": {"b": "2", "a": "1"}, "user_id": "v"})
-    assert explanation_digest(a) == explanation_digest(b)
-    assert explanation_digest(a) != explanation_digest(a.model_copy(update={"reference": "y"}))

@@ -6,47 +6,34 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from recjudge_tui.project import Project
 from recjudge_tui.shapes import answers
-from recjudge_tui.store.answers import verdict_confidences
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports import list_imports, undo_import
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import run_prompts
 from recjudge_tui.store.ratings import (
+    NEVER,
     Question,
     load_cases,
+    load_lifetimes,
     load_questions,
     load_ratings,
     project_questions,
     project_raters,
 )
-from recjudge_tui.store.verdicts import case_verdicts
+from tests.support.runs import load, planned
 from tests.support.verdicts import (
     give,
     judge_pairs,
     list_case,
     new_project,
     pair_case,
-    text_case,
 )
 
-
-def test_cases_as_columns(project_db: Path) -> None:
-    project = new_project(project_db)
-    big = "9007199254740993123"
-    cases = [
-        list_case(project, big, "x"),
-        pair_case(project, big, "x", "y"),
-        text_case(project, "u2", "i1", "x"),
-        text_case(project, "u2", "i2", "x"),
-    ]
-    found = load_cases(project.db, project.id)
-    assert found.ids.tolist() == cases
-    assert found.systems == ("", "x", "y")
-    assert found.user.tolist() == [0, 0, 1, 1]
-    assert len(set(found.pair.tolist())) == 3
-    assert found.is_pair.tolist() == [False, True, False, False]
-    assert found.has_item.tolist() == [False, False, True, True]
-    assert [found.systems[at] for at in found.system_b] == ["", "y", "", ""]
+# ---- test ratings ------------------------------------------------------------------------------------------------
 
 
 def test_failed_is_nan_and_rows_point_to_cases(project_db: Path) -> None:
@@ -71,21 +58,6 @@ def test_failed_is_nan_and_rows_point_to_cases(project_db: Path) -> None:
     assert found.raters["llm"].kind == "judge"
 
 
-def test_filters_of_ratings(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = list_case(project, "u1")
-    give(project, "anna", {case: 2.0})
-    give(project, "ben", {case: 2.0})
-    give(project, "ben", {case: 2.0}, aspect="other")
-    assert list(load_ratings(project.db, project.id, raters=["anna"]).verdicts) == [
-        Question("anna", "pointwise", "overall")
-    ]
-    assert list(load_ratings(project.db, project.id, aspect="other").verdicts) == [
-        Question("ben", "pointwise", "other")
-    ]
-    assert load_ratings(project.db, project.id, protocols=["pairwise"]).verdicts == {}
-
-
 def test_only_the_questions_wanted_are_read_from_their_index(project_db: Path) -> None:
     project = new_project(project_db)
     case = list_case(project, "u1")
@@ -105,14 +77,6 @@ def test_only_the_questions_wanted_are_read_from_their_index(project_db: Path) -
     plan = " ".join(row["detail"] for row in project.db.rows(f"EXPLAIN QUERY PLAN {read[0]}"))
     assert "COVERING INDEX verdicts_by_question (rater_id=? AND protocol=? AND aspect=?)" in plan
     assert "TEMP B-TREE" not in plan
-
-
-def test_the_index_of_questions_is_for_nobody_else(project_db: Path) -> None:
-    project = new_project(project_db)
-    plan = project.db.rows(
-        "EXPLAIN QUERY PLAN SELECT value FROM verdicts WHERE rater_id = 1 AND protocol = 'x' AND case_id = 3"
-    )
-    assert "verdicts_by_question" not in " ".join(row["detail"] for row in plan)
 
 
 def test_ids_in_any_order_and_awkward_texts(project_db: Path) -> None:
@@ -146,15 +110,6 @@ def test_an_ensemble_of_metrics_alone_is_of_metrics(project_db: Path) -> None:
     assert {name for name, rater in raters.items() if rater.of_metrics} == {"bleu", "rouge", "both"}
 
 
-def test_other_projects_do_not_leak(project_db: Path) -> None:
-    project = new_project(project_db)
-    give(project, "anna", {list_case(project, "u1"): 2.0})
-    other = new_project(project_db, "books")
-    found = load_ratings(other.db, other.id)
-    assert found.verdicts == {}
-    assert found.cases.ids.size == 0
-
-
 def test_answers_in_both_orders(project_db: Path) -> None:
     project = new_project(project_db)
     one, two = pair_case(project, "u1"), pair_case(project, "u2")
@@ -162,7 +117,9 @@ def test_answers_in_both_orders(project_db: Path) -> None:
     cases = load_cases(project.db, project.id)
     (said,) = answers(Project.numbered(project.db, project.id), "pairwise")
     assert said.question == Question("llm", "pairwise", "overall")
-    asked = dict(zip(zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True), said.value, strict=True))
+    asked = dict(
+        zip(zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True), said.value, strict=True)
+    )
     assert (asked[one, False], asked[one, True], asked[two, False]) == (1.0, -1.0, 0.0)
     assert np.isnan(asked[two, True])
     orders = said.both_orders()
@@ -173,34 +130,69 @@ def test_answers_in_both_orders(project_db: Path) -> None:
     assert run_id == 1
 
 
-def test_no_answers_without_runs(project_db: Path) -> None:
-    project = new_project(project_db)
-    give(project, "anna", {pair_case(project, "u1"): 1.0}, protocol_name="pairwise")
-    assert answers(Project.numbered(project.db, project.id), "pairwise") == []
+# ---- test generations --------------------------------------------------------------------------------------------
 
 
-def test_verdicts_of_a_case_judges_first(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = list_case(project, "u1")
-    give(project, "anna", {case: 2.0})
-    give(project, "zed", {case: 2.0}, kind="judge")
-    names = [
-        project.db.value(
-            "SELECT r.name FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?", (key,)
+HEADER = ("user_id", "system", "item_id", "rank")
+
+
+@pytest.fixture
+def films(db: Database) -> Database:
+    load(db, "items", [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(4))])
+    return db
+
+
+def lists(db: Database, **first: str) -> int:
+    """Lists of one user, each of one item, imported and planned to be judged; the import's id."""
+    load(db, "lists", [HEADER, *(("u", system, item, 1) for system, item in first.items())])
+    planned(db, rater=f"of import {len(list_imports(db))}", no_history=True)
+    return int(list_imports(db)[-1]["id"])
+
+
+def lifetimes(db: Database) -> dict[tuple[str, str], tuple[int, int]]:
+    """(system, item of its list) -> since and until, of every case of one list."""
+    rows = db.rows(
+        """SELECT c.id, c.system_a, i.item_id FROM cases c JOIN slate_items i ON i.slate_id = c.slate_a ORDER BY c.id"""
+    )
+    found = load_lifetimes(db, project_id(db, "films"), np.array([row[0] for row in rows]))
+    assert found is not None
+    return {
+        (system, item): (since, until)
+        for (_, system, item), since, until in zip(
+            rows, found.since.tolist(), found.until.tolist(), strict=True
         )
-        for key in case_verdicts(project.db, case)
-    ]
-    assert names == ["zed", "anna"]
+    }
 
 
-def test_verdicts_of_a_pairwise_run(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = [pair_case(project, f"u{at}") for at in range(3)]
-    judge_pairs(project, "llm", {cases[0]: (1.0, 1.0), cases[1]: (1.0, -1.0), cases[2]: (1.0, None)})
-    project.db.execute("UPDATE verdicts SET confidence = 0.7 WHERE case_id = ?", (cases[0],))
-    columns = load_cases(project.db, project.id)
-    rater = project_raters(project.db, project.id)["llm"].id
-    question = Question("llm", "pairwise", "overall")
-    sure = verdict_confidences(project.db, rater, question, columns)
-    assert sure[0] == 0.7
-    assert np.isnan(sure[1:]).all()
+def test_lists_are_current_until_others_of_the_same_user_and_system_replace_them(films: Database) -> None:
+    first = lists(films, als="i0", pop="i1")
+    assert load_lifetimes(films, 1, np.array([1, 2])) is None
+    second = lists(films, als="i2", pop="i1")
+    assert lifetimes(films) == {
+        ("als", "i0"): (first, second), ("als", "i2"): (second, NEVER), ("pop", "i1"): (first, NEVER),
+    }  # fmt: skip
+
+
+def test_a_list_imported_again_is_current_from_then_on(films: Database) -> None:
+    lists(films, als="i0")
+    second = lists(films, als="i1")
+    third = lists(films, als="i0", pop="i3")
+    found = lifetimes(films)
+    assert found["als", "i0"] == (third, NEVER)
+    assert found["als", "i1"] == (second, third)
+
+
+def test_a_list_whose_import_was_undone_is_not_current_beside_its_successor(films: Database) -> None:
+    first = lists(films, als="i0")
+    second = lists(films, als="i1")
+    undo_import(films, second)
+    found = lifetimes(films)
+    assert found["als", "i0"] == (first, NEVER)
+    assert found["als", "i1"] == (0, 1)
+
+
+def test_lists_of_another_occasion_stand_beside_each_other(films: Database) -> None:
+    for context in ("home", "search"):
+        load(films, "lists", [(*HEADER, "context"), ("u", "als", f"i{len(context) % 4}", 1, context)])
+    planned(films, rater="both", no_history=True)
+    assert load_lifetimes(films, 1, np.array([1, 2])) is None

@@ -1,26 +1,34 @@
-"""Cases: one for each thing that can be judged, whoever met it first."""
+"""Cases, their occasions and snapshots."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from recjudge_tui.domain.base import Model
+from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases import (
     CaseKey,
     case_row,
-    cases_between,
     ensure_case,
     list_cases,
+    load_material,
+    save_snapshots,
     showable_case,
+    snapshot_text,
 )
 from recjudge_tui.store.data import newest_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project as make_app_project
-from tests.support.runs import add_lists, load, make_project, planned
+from tests.support.runs import add_lists, calls, load, make_project, planned
+
+# ---- test cases --------------------------------------------------------------------------------------------------
+
 
 PAIRS = [("rater", "user_id", "system_a", "system_b", "value"), ("anna", "u00", "pop", "als", "A"),
          ("anna", "u09", "pop", "als", "B")]  # fmt: skip
@@ -101,11 +109,64 @@ def test_steps_go_over_cases_that_can_be_shown(project_db: Path) -> None:
         assert showable_case(db, project, "explanation") is None
 
 
-def test_cases_between_two_systems_whichever_is_named_first(project_db: Path) -> None:
-    project = make_app_project(project_db)
-    with connect(project_db) as db:
-        found = cases_between(db, project, "cooc", "als")
-        assert found == cases_between(db, project, "als", "cooc")
-        assert len(found) == 6
-        assert cases_between(db, project, "als", "nobody") == []
-        assert cases_between(db, project + 1, "als", "cooc") == []
+# ---- test snapshots ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        make_project(database, users=2)
+        yield database
+
+
+def test_equal_content_is_kept_once_and_comes_back_as_it_was(db: Database) -> None:
+    view = SlateView(items=(ItemView(item_id="1", title="Zoë “q” \u202e 漢字", attributes={"a": "b"}),))
+    with db.transaction():
+        other = view.model_copy(update={"items": view.items * 2})
+        first, second = save_snapshots(db, "slate", [view, other])
+        (third,) = save_snapshots(db, "user", [view])
+        assert len({first, second, third}) == 3
+        assert list(save_snapshots(db, "user", [view])) == [third]
+        assert list(save_snapshots(db, "slate", [view.model_copy(), other, view])) == [first, second, first]
+    assert (
+        SlateView.model_validate_json(db.value("SELECT content FROM snapshots WHERE id = ?", (first,)))
+        == view
+    )
+    run = planned(db, limit=1)
+    case = calls(db, run)[0]["case_id"]
+    material = load_material(db, run, case, 4)
+    assert (material.kind, len(material.slates), material.user.user_id) == ("list", 1, "u00")
+    with pytest.raises(NotFoundError, match=f"run {run} does not contain case 99"):
+        load_material(db, run, 99, 4)
+
+
+_ODD = ('"', "\\", "\n\t\b\f\r\x00\x1f\x7f", "é – 漢字 🎬", "</script>\u2028", "", " ")
+
+
+@pytest.mark.parametrize("text", _ODD)
+def test_the_text_of_a_snapshot_is_that_of_the_model(text: str) -> None:
+    items = (
+        ItemView(item_id=text, title=text),
+        ItemView(item_id="b", title="B", brand=text, category=text, attributes={text: text, "x": "y"},
+                 image=ImageView(digest="d", width=1, height=2)),
+    )  # fmt: skip
+    events = (
+        ShownEvent(type=text),
+        ShownEvent(type="rating", timestamp=text, item=items[1], text=text, value=0.0, scale=(1.0, 5.0)),
+        ShownEvent(type="rating", item=items[0], value=1e-7),
+        ShownEvent(type="rating", value=float("inf")),
+    )
+    views: list[Model] = [
+        SlateView(items=()), SlateView(items=items), ExplanationView(item=items[1], text=text, scores={text: 1.5}),
+        UserView(user_id=text),
+        UserView(user_id=text, attributes={text: text}, as_of=text, history=events, searches=events[:1],
+                 clicks=events[1:], others=events, browsed=(text, "b"), preferences=(text,), profile=text),
+    ]  # fmt: skip
+    for view in views:
+        assert snapshot_text(view) == view.model_dump_json(exclude_defaults=True)
+    # a field that is added to a user must be added to its text
+    assert {*UserView.model_fields} == {
+        "user_id", "attributes", "as_of", "history", "searches", "clicks", "others", "browsed", "preferences", "profile",
+    }  # fmt: skip
+    assert {*SlateView.model_fields} == {"items"}
+    assert {*ShownEvent.model_fields} == {"type", "timestamp", "item", "text", "value", "scale"}

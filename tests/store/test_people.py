@@ -8,25 +8,20 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers, ItemFlag
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.people import (
-    chosen_assignment,
-    neighbour,
-    next_open,
     other_verdicts,
     own_verdict,
-    rater_assignment,
     reveal_tasks,
     skip_task,
     submit_verdict,
     task_of,
-    votes,
 )
 from recjudge_tui.store.raters import find_rater
 from recjudge_tui.store.schema import connect
-from tests.support.annotators import assigned, desk, films, judges, tasks, verdicts
+from tests.support.annotators import assigned, films, judges, tasks, verdicts
 from tests.support.runs import load
 
 ONE = CaseAnswers((AspectAnswer("overall", 1.0, "A"),), (ItemFlag("i1", "redundancy", "twice"),), "because")
@@ -133,43 +128,9 @@ def test_others_verdicts_after_the_reveal(db: Database) -> None:
     assert [(s.rater, s.rater_kind, s.reasoning) for s in said] == [("ben", "annotator", "a word of ben")]
 
 
-def test_only_finished_tasks_of_annotators_are_votes(db: Database) -> None:
-    project = desk_project(db)
-    assigned(db)
-    judges(db, "ana", count=3)
-    skip_task(db, tasks(db, "ana")[0], "no", 0)
-    assert len(votes(db, project, "pairwise")) == 2
-    assert votes(db, project, "arena") == []
-
-
 def desk_project(db: Database) -> int:
     found: int = db.value("SELECT id FROM projects")
     return found
-
-
-def test_going_through_ones_cases(db: Database) -> None:
-    assigned(db, per_case=1, annotators="ana")
-    ids = tasks(db, "ana")
-    rater = desk(db, "ana").rater_id
-    assert next_open(db, rater, "pairwise") == ids[0]
-    judges(db, "ana", count=2)
-    assert next_open(db, rater, "pairwise") == ids[2]
-    third = task_of(db, ids[2])
-    assert neighbour(db, third, -1) == ids[1]
-    assert neighbour(db, third, 1) is None
-    assert neighbour(db, task_of(db, ids[0]), 1) == ids[1]
-    assert rater_assignment(db, rater, "pairwise")[3:] == (len(ids) - 2, 2, 0, 0)
-
-
-def test_whose_tasks_are_opened(db: Database) -> None:
-    project = desk_project(db)
-    with pytest.raises(NotFoundError, match="nothing is assigned to “ana”"):
-        chosen_assignment(db, project, "ana", None)
-    assigned(db)
-    assigned(db, "explanation")
-    with pytest.raises(UsageError, match="several protocols"):
-        chosen_assignment(db, project, "ana", None)
-    assert chosen_assignment(db, project, "ana", "explanation").protocol == "explanation"
 
 
 def test_undoing_an_import_keeps_its_annotators(db: Database) -> None:
@@ -182,10 +143,3 @@ def test_undoing_an_import_keeps_its_annotators(db: Database) -> None:
     undo_import(db, db.value("SELECT max(id) FROM imports"))
     assert find_rater(db, desk_project(db), "ana") is not None
     assert len(tasks(db, "ana")) == 6
-
-
-def test_data_deleted_with_a_project(db: Database) -> None:
-    assigned(db)
-    judges(db, "ana", count=1)
-    db.execute("DELETE FROM projects")
-    assert db.value("SELECT count(*) FROM annotation_tasks") == 0

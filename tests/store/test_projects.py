@@ -1,4 +1,4 @@
-"""Projects: made, found, counted, and removed with everything in them and nothing else."""
+"""Projects: their deletion, saved filters, experiments."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import (
+    Outcome,
+    add_outcome,
     create_project,
+    delete_filter,
     delete_project,
     find_project,
-    project_counts,
+    list_outcomes,
     project_id,
-    project_overview,
+    save_filter,
+    saved_filters,
 )
 from recjudge_tui.store.raters import delete_rater
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from tests.support.runs import intact, load, make_project, planned, verdicts
+from tests.support.verdicts import Project, new_project
+
+# ---- test projects -----------------------------------------------------------------------------------------------
+
 
 KEPT = ("projects", "migrations", "prompts", "run_numbers", "sqlite_stat1")
 
@@ -65,18 +73,6 @@ def test_deleting_a_project_leaves_nothing_of_it_and_all_of_the_others(project_d
         db.execute("INSERT INTO reasoning_search(reasoning_search) VALUES ('integrity-check')")
 
 
-def test_counts(project_db: Path) -> None:
-    with connect(project_db) as db:
-        project = make_project(db, users=3, strangers=1)
-        work(project_db, planned(db))
-        counts = dict(project_counts(db, project))
-        assert (counts["slates"], counts["events"], counts["heldout"], counts["imports"]) == (8, 15, 4, 3)
-        create_project(db, "empty")
-        rows = [(row["name"], row["cases"], row["verdicts"], row["runs"], row["state"], row["running"])
-                for row in project_overview(db)]  # fmt: skip
-        assert rows == [("empty", 0, 0, 0, None, None), ("films", 6, 6, 1, "done", None)]
-
-
 def test_no_text_of_a_deleted_project_stays_in_the_file(db: Database) -> None:
     make_project(db)
     work(db.path, planned(db))
@@ -110,3 +106,72 @@ def test_no_reply_of_a_deleted_run_or_rater_stays_in_the_file(db: Database, gone
     assert b"xylophones" not in held_by(db)
     assert b"bassoons" in held_by(db)
     assert db.value("SELECT count(*) FROM reasoning_search WHERE reasoning_search MATCH 'bassoons'") == 8
+
+
+# ---- test saved filters ------------------------------------------------------------------------------------------
+
+
+def test_a_filter_is_saved_replaced_and_deleted(project_db: Path) -> None:
+    with connect(project_db) as db:
+        first, second = create_project(db, "movies"), create_project(db, "books")
+        assert not save_filter(db, first, " doubtful ", "WHY:swap   conf<.6")
+        assert not save_filter(db, second, "doubtful", "why:flag")
+        assert save_filter(db, first, "doubtful", 'why:swap "two words"')
+        assert not save_filter(db, first, "All of it", "judge:qwen")
+        assert [(s.name, s.filter) for s in saved_filters(db, first)] == [
+            ("All of it", "judge:qwen"),
+            ("doubtful", 'why:swap "two words"'),
+        ]
+        delete_filter(db, first, "doubtful")
+        assert [s.name for s in saved_filters(db, first)] == ["All of it"]
+        assert [s.filter for s in saved_filters(db, second)] == ["why:flag"]
+        with pytest.raises(NotFoundError, match="All of it"):
+            delete_filter(db, first, "doubtful")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("x", ""), ("x", "  "), ("x", "nokey:1"), ("", "why:swap"), ("a\nb", "why:swap"), ("n" * 61, "why:swap"),
+     ("\x1b[31mred", "why:swap")],
+)  # fmt: skip
+def test_a_verdict_that_cannot_be_kept_is_refused(project_db: Path, name: str, text: str) -> None:
+    with connect(project_db) as db:
+        project = create_project(db, "movies")
+        with pytest.raises(UsageError):
+            save_filter(db, project, name, text)
+        assert saved_filters(db, project) == []
+
+
+# ---- test experiments --------------------------------------------------------------------------------------------
+
+
+JUNE = Outcome("june", "new", "old", 200, 100, 30, 10)
+
+
+@pytest.fixture
+def project(project_db: Path) -> Project:
+    return new_project(project_db)
+
+
+def test_a_name_is_unique_in_a_project(project: Project) -> None:
+    add_outcome(project.db, project.id, JUNE)
+    with pytest.raises(UsageError, match="exists already"):
+        add_outcome(project.db, project.id, JUNE)
+    assert list_outcomes(project.db, project.id) == [JUNE]
+
+
+def test_the_view(project: Project) -> None:
+    add_outcome(project.db, project.id, JUNE)
+    add_outcome(project.db, project.id, JUNE._replace(name="none", clicks_b=0))
+    first, second = project.db.rows("SELECT * FROM v_outcomes ORDER BY experiment")
+    assert (first["project"], first["rate_a"], first["rate_b"]) == ("films", 0.15, 0.1)
+    assert first["lift"] == pytest.approx(0.5)
+    assert second["lift"] is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"clicks_a": 201}, {"impressions_b": 0}, {"clicks_b": -1}, {"system_b": "new"}, {"name": ""}]
+)
+def test_the_table_refuses_what_cannot_be(project: Project, wrong: dict[str, str | int]) -> None:
+    with pytest.raises(ConstraintError):
+        add_outcome(project.db, project.id, Outcome(**{**JUNE._asdict(), **wrong}))

@@ -58,13 +58,6 @@ def test_every_text_that_a_judge_may_see_is_read(db: Database) -> None:
     assert "heldout_purchase" not in found.values()
 
 
-def test_only_the_newest_import_of_an_item_counts(db: Database) -> None:
-    load(db, "items", [("item_id", "title"), ("i3", "renamed")])
-    titles = [t.text for t in data_texts(db, project_id(db, "films")) if t.owner == "item" and t.id == "i3"]
-    assert "renamed" in titles
-    assert "title 3" not in titles
-
-
 def test_an_item_is_in_the_cases_whose_lists_or_history_hold_it(db: Database) -> None:
     planned(db, top_k=2)
     project = project_id(db, "films")
@@ -77,18 +70,3 @@ def test_an_item_is_in_the_cases_whose_lists_or_history_hold_it(db: Database) ->
     assert found["i5"].first == (cases["ben"],)
     assert set(found) == {"i0", "i1", "i2", "i5"}, "not the held-out one"
     assert cases_with(db, project, "user", ["ben"])["ben"].first == (cases["ben"],)
-
-
-def test_an_explanation_is_in_its_own_case(db: Database) -> None:
-    load(
-        db,
-        "labels",
-        [
-            ("rater", "user_id", "item_id", "system", "aspect", "value"),
-            ("ann", "anna", "i0", "e", "satisfaction", 4),
-        ],
-    )
-    project = project_id(db, "films")
-    case = db.value("SELECT id FROM cases WHERE kind = 'explanation'")
-    assert cases_with(db, project, "explanation", ["1"])["1"].first == (case,)
-    assert cases_with(db, project, "item", ["i0"])["i0"].first == (case,)

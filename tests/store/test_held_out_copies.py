@@ -9,14 +9,10 @@ from itertools import permutations
 from typing import NamedTuple
 
 import pytest
-from click.testing import CliRunner
 
-from recjudge_tui.cli.app import recjudge as command_line
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.project import Project
-from recjudge_tui.reports import listings
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
@@ -134,21 +130,6 @@ def test_what_one_context_holds_out_is_shown_in_another(db: Database) -> None:
     ]
 
 
-def test_a_project_shows_how_many_events_were_imported_more_than_once(db: Database) -> None:
-    base = [Row("u", f"i{n}", "rating", f"2024-05-0{n}", str(n)) for n in (1, 2, 3)]
-    test = [Row("u", "i4", "rating", "2024-05-04", "4")]
-    put(db, "u1.base.csv", base)
-    project = project_id(db, "films")
-    counted = "events imported more than once: judges and metrics count each only once"
-    assert not any(counted in note for note in listings.project(Project.numbered(db, project)).notes)
-    put(db, "u1.test.csv", test)
-    again = put(db, "u.data.csv", base + test)
-    # the copy of the held-out event is counted apart
-    assert f"3 {counted}" in listings.project(Project.numbered(db, project)).notes
-    undo_import(db, again)
-    assert not any(counted in note for note in listings.project(Project.numbered(db, project)).notes)
-
-
 def state(db: Database, project: int) -> object:
     """Everything that is made of visible events."""
     users = [
@@ -193,38 +174,6 @@ def test_the_order_of_files_makes_no_difference_and_undo_takes_it_back(db: Datab
 def lists_of_all(db: Database, users: Sequence[str]) -> None:
     rows = [(user, system, f"i{90 + at}", 1) for user in users for at, system in enumerate(("als", "pop"))]
     load(db, "lists", [("user_id", "system", "item_id", "rank"), *rows])
-
-
-def test_repeated_events_are_reported_wherever_events_are_counted(db: Database) -> None:
-    recjudge = CliRunner()
-
-    def says(*words: str) -> str:
-        result = recjudge.invoke(command_line, [*words, "--db", str(db.path)], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return " ".join(result.output.split())
-
-    rows = [Row("u", f"i{n}", "rating", f"2024-05-0{n}", "4") for n in (1, 2)]
-    put(db, "u1.test.csv", rows[1:])
-    lists_of_all(db, ["u"])
-    path = db.path.with_name("u.data.csv")
-    with path.open("w", encoding="utf-8") as file:
-        csv.writer(file).writerows([HEADER, *rows])
-    sentence = (
-        "1 event is a copy of a held-out event (the same user and item, and no difference in any field): they"
-        " are not shown to judges and not counted"
-    )
-    assert sentence in says("import", str(path), "-p", "films", "--as", "events")
-    for words in (
-        ("project", "show", "films"),
-        ("doctor", "-p", "films", "--notes", "all"),
-        ("metrics", "-p", "films"),
-        ("report", "-p", "films", "--section", "about", "-o", "-"),
-        ("run", "pairwise", "-p", "films", "--judge", "rules", "--dry-run"),
-    ):
-        assert sentence[2:] in says(*words), words
-    assert dict(project_counts(db, project_id(db, "films")))["events"] == 1
-    undo_import(db, 1)
-    assert sentence[2:] not in says("project", "show", "films")
 
 
 def may_be_one(visible: Row, held: Row) -> bool:
@@ -290,16 +239,3 @@ def test_no_held_out_item_is_in_any_prompt(db: Database) -> None:
             undo_import(db, import_id)
     assert hidden > 20
     assert texts > 40
-
-
-def test_an_event_of_two_imports_is_counted_once(db: Database) -> None:
-    """As in the history that a judge is shown; another time or value makes another event."""
-    rows = [Row("u", "i0", "rating", NOON, "4"), Row("u", "i1", "click"), Row("v", "i0", "rating", NOON, "4")]
-    put(db, "u1.base.csv", rows)
-    project = project_id(db, "films")
-    before = training_counts(db, project)
-    assert before == {"i0": 2, "i1": 1}
-    put(db, "u.data.csv", [*rows, Row("u", "i1", "click", NIGHT), Row("v", "i0", "rating", NOON, "5")])
-    counts = training_counts(db, project)
-    assert counts == {"i0": 3, "i1": 2}
-    assert sum(counts.values()) == sum(len(read_history(db, project, user).events) for user in ("u", "v"))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.prompt import AspectSpec, Example, LabelSpec, Prompt
 from recjudge_tui.errors import NotFoundError, PromptError
-from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.prompts import (
@@ -68,13 +67,6 @@ def test_the_shipped_prompts_are_loaded_once(db: Database) -> None:
     assert all(row["description"] and row["runs"] == 0 for row in rows)
 
 
-def test_a_stored_prompt_is_the_file(db: Database) -> None:
-    load_shipped(db)
-    for name in SHIPPED:
-        _, version, prompt = get_prompt(db, name)
-        assert (version, prompt) == (1, read_prompt(data_dir("prompts") / f"{name}.toml"))
-
-
 def test_a_shipped_text_that_changed_becomes_the_next_version(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,15 +90,6 @@ def test_a_users_prompt_gets_versions_and_an_unchanged_one_keeps_its_own(
     assert add_prompt(db, write(tmp_path, SMALL)) == ("mine", 1)
     assert add_prompt(db, write(tmp_path, 'description = "new"\n' + SMALL)) == ("mine", 1)
     assert [(row["version"], row["origin"]) for row in list_prompts(db)] == [(1, "user"), (2, "user")]
-
-
-def test_versions_are_found_by_name_and_number(db: Database, tmp_path: Path) -> None:
-    add_prompt(db, write(tmp_path, SMALL))
-    add_prompt(db, write(tmp_path, SMALL.replace("Judge.", "Rate.")))
-    assert get_prompt(db, "mine")[1:] == get_prompt(db, "mine@2")[1:]
-    first, version, prompt = get_prompt(db, " mine@1 ")
-    assert (version, prompt.system) == (1, "Judge.")
-    assert first == db.value("SELECT id FROM prompts WHERE name = 'mine' AND version = 1")
 
 
 @pytest.mark.parametrize(
@@ -155,18 +138,6 @@ def test_a_file_at_fault_is_a_prompt_error_that_says_where(
         read_prompt(write(tmp_path, text))
     assert said in str(caught.value)
     assert str(tmp_path / "p.toml") in caught.value.title
-
-
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(PromptError, match="cannot be read"):
-            read_prompt(path)
-
-
-def test_nothing_is_stored_of_a_file_at_fault(db: Database, tmp_path: Path) -> None:
-    with pytest.raises(PromptError):
-        add_prompt(db, write(tmp_path, SMALL.replace("value = 1", "")))
-    assert list_prompts(db) == []
 
 
 def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
@@ -265,10 +236,3 @@ def test_any_prompt_is_written_so_that_it_reads_back_the_same(
         user=user,
     )
     assert read_prompt(write(tmp_path, prompt_toml(prompt))) == prompt
-
-
-def test_what_toml_cannot_hold_is_an_error() -> None:
-    prompt = read_prompt(data_dir("prompts") / "pairwise-media.toml")
-    example = Example(title="t", input={"nothing": None}, reply={})
-    with pytest.raises(PromptError, match="TOML has no NoneType"):
-        prompt_toml(prompt.model_copy(update={"examples": (example,)}))

@@ -81,19 +81,3 @@ def test_events_come_newest_first_and_so_many_of_each_type(db: Database) -> None
         ("buy", "05"), ("click", "05"), ("buy", "04"), ("click", "04"), ("search", ""),
     ]  # fmt: skip
     assert (found[0].value, found[0].item and found[0].item.title, found[4].item) == (5.0, "i5", None)
-
-
-def test_attributes_of_a_user(db: Database) -> None:
-    load(db, "users", [("user_id", "age", "job"), ("u", "25-34", "writer")])
-    p = project_id(db, "films")
-    assert read_history(db, p, "u").attributes == {"age": "25-34", "job": "writer"}
-    assert read_history(db, p, "nobody").attributes == {}
-
-
-def test_the_events_before_a_time_and_those_left_out(db: Database) -> None:
-    rows = [("u", f"i{n}", "", "buy", f"2024-01-0{n}T00:00:00Z", "") for n in range(1, 4)]
-    load(db, "events", [EVENTS, *rows, ("u", "i4", "", "buy", "", "")])
-    history = read_history(db, project_id(db, "films"), "u")
-    second = "2024-01-02T00:00:00+00:00"
-    assert [e.timestamp[8:10] for e in history.within("", "", 9, before=second)] == ["01", ""]
-    assert (history.count_from(second), history.count_from("")) == (2, 0)

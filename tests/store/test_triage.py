@@ -13,7 +13,6 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
-from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.triage import (
@@ -24,8 +23,8 @@ from recjudge_tui.store.triage import (
     undo_last,
     verdict_entries,
 )
-from recjudge_tui.store.verdicts import filtered_ids, keep_as_label, next_undecided, queue, verdict_rows
-from tests.support.app.projects import make_absolute, make_explanations, make_project
+from recjudge_tui.store.verdicts import filtered_ids, keep_as_label, queue
+from tests.support.app.projects import make_explanations, make_project
 
 EVERYTHING = parse_filter("")
 
@@ -67,14 +66,6 @@ def test_decisions_are_valid_until_the_next_one_or_until_undone(db: Database) ->
         assert undone.action == wanted
     assert undo_last(db, 1, "ana") is None
     assert triage_states(db, [1, 4]) == {}
-
-
-def test_each_reader_undoes_only_their_own_actions(db: Database) -> None:
-    record(db, 1, "ana", "dismiss")
-    record(db, 4, "ben", "accept")
-    undone = undo_last(db, 1, "ana")
-    assert undone is not None
-    assert (undone.verdict_id, triage_states(db, [1, 4]).keys()) == (1, {4})
 
 
 def test_an_override_makes_the_reader_a_rater_and_undo_gives_back_the_one_before(db: Database) -> None:
@@ -140,18 +131,6 @@ def test_filters_know_what_was_decided_tagged_and_noted(db: Database) -> None:
     undo_last(db, 1, "ana")
     undo_last(db, 1, "ana")
     assert (found("tag:discuss"), found("zebra")) == ([], [])
-
-
-def test_the_row_shows_what_was_decided_and_next_passes_it_by(db: Database) -> None:
-    ids = list(filtered_ids(db, 1))
-    assert next_undecided(db, ids) == ids[0]
-    record(db, ids[0], "ana", "accept")
-    record(db, ids[2], "ana", "dismiss")
-    assert (next_undecided(db, ids), next_undecided(db, ids[2:])) == (ids[1], ids[3])
-    assert next_undecided(db, [ids[0], ids[2]]) is None
-    record(db, 7, "ana", "override", label="Tie", value=0.0)
-    row = verdict_rows(db, [7])[0]
-    assert (row.triage.decision, row.triage.label, row.reviewed) == ("override", "Tie", True)
 
 
 def test_the_queue_puts_judges_against_people_first_and_each_verdict_once(db: Database) -> None:
@@ -225,34 +204,6 @@ def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:
     record(db, 13, "ana", "dismiss")
     with pytest.raises(UsageError, match="not decided on this verdict yet"):
         keep_as_label(db, 13, "ana")
-
-
-def test_a_label_follows_the_protocol_of_the_verdict_it_is_taken_from(db: Database, project_db: Path) -> None:
-    case = make_absolute(project_db, 1)
-    graded = db.value("SELECT id FROM verdicts WHERE case_id = ? AND protocol = 'absolute'", (case,))
-    annotator = ensure_rater(db, 1, "anna", "annotator")
-    listed = db.insert(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-           VALUES (1, ?, ?, 'overall', 'pointwise', 'ok', 2, 'Good', 'as given', '')""",
-        (annotator, case),
-    )
-    record(db, graded, "ana", "override", label="0.5", value=0.5)
-    keep_as_label(db, graded, "ana")
-    record(db, listed, "ana", "override", label="Good", value=2.0)
-    keep_as_label(db, listed, "ana")
-    kept = """SELECT v.protocol, v.label, v.value FROM verdicts v JOIN raters r ON r.id = v.rater_id
-              WHERE r.name = 'labelled'"""
-    assert [tuple(row) for row in db.rows(kept)] == [("pointwise", "Good", 2.0)]
-
-
-def test_a_verdict_on_an_unasked_aspect_cannot_be_overridden(db: Database) -> None:
-    metric = db.insert(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-           VALUES (1, ?, 1, 'overall', 'absolute', 'ok', 0.3, '', 'metric', '')""",
-        (ensure_rater(db, 1, "ndcg@10", "metric"),),
-    )
-    with pytest.raises(UsageError, match="there are no answers to choose from"):
-        choices(db, metric)
 
 
 STEPS = st.lists(
