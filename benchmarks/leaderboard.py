@@ -52,7 +52,7 @@ def measure(quick: bool = False) -> list[Row]:
     for module in (
         "scipy.sparse.csgraph",
         "recjudge_tui.stats.ranking",
-        "recjudge_tui.reports.leaderboard.leaderboard",
+        "recjudge_tui.reports.boards",
     ):
         import_module(module)
     rows = _fits(made_up(size.battles, SYSTEMS), size.rounds)
@@ -142,8 +142,8 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 
 
 def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.ratings import load_ratings
     from recjudge_tui.store.schema import connect
 
@@ -151,8 +151,8 @@ def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     with connect(path) as db:
         (reading,) = _medians(lambda: load_ratings(db, 1, protocols=["pairwise", "arena"]), rounds=rounds)
         for method in ("q", "bt"):
-            options = LeaderboardOptions("pairwise", method=method)
-            (seconds,) = _medians(partial(leaderboard_table, db, 1, options), rounds=rounds)
+            made = partial(table_of, Project.numbered(db, 1), "leaderboard", protocol="pairwise", method=method)
+            (seconds,) = _medians(made, rounds=rounds)
             out.append({
                 "name": f"leaderboard of {verdicts:,} verdicts, {FEW} systems, by {method}",
                 "ours": round(seconds, 3), "comparison": round(reading, 3), "ratio": round(seconds / reading, 2),

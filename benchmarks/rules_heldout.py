@@ -21,7 +21,6 @@ from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from recjudge_tui.reports.reliability.adversarial import judged_pairs
 
 from benchmarks.made_lists import (
     CONTENT,
@@ -39,6 +38,7 @@ from benchmarks.made_lists import (
 )  # fmt: skip
 from benchmarks.rows import Row, command_parser
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.made_lists import CORRECT, adversarial_pair
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
@@ -179,12 +179,13 @@ def _sign(first: float | None, second: float | None) -> int | None:
 
 def _adversarial(db: Database, users: set[str]) -> dict[str, tuple[int, int, int]]:
     """Correct, wrong and tied verdicts on a user's own list against another user's."""
+    counts: dict[str, list[float]] = {}
+    for user, a, b, value in db.rows(_PAIRS.replace("'pairwise'", "'adversarial'"), (PROJECT,)):
+        pair = adversarial_pair(a, b)
+        if pair is not None and user in users:
+            counts.setdefault(pair.variant, []).append(CORRECT * int(np.sign(value)))
     return {
-        verdicts.variant: tuple(  # type: ignore[misc]
-            int((verdicts.value[np.isin(np.array(verdicts.user), sorted(users))] == outcome).sum())
-            for outcome in (1, -1, 0)
-        )
-        for verdicts in judged_pairs(db, project_id(db, PROJECT))
+        variant: (said.count(1), said.count(-1), said.count(0)) for variant, said in counts.items()
     }
 
 

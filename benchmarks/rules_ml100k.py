@@ -12,13 +12,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-
 from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.project import Project
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
@@ -79,7 +79,7 @@ def _random_lists(data: Path, out: Path) -> Path:
 
 
 def _shares(db: Database) -> list[Row]:
-    table = leaderboard_table(db, project_id(db, PROJECT), LeaderboardOptions("pointwise"))
+    table = table_of(Project.named(db, PROJECT), "leaderboard", protocol="pointwise")
     share = {(row["system"], row["label"]): float(str(row["share"])) for row in table.rows}
     systems = sorted({system for system, _ in share if system != RANDOM}, key=str)
     return [
@@ -95,7 +95,7 @@ def _shares(db: Database) -> list[Row]:
 
 
 def _wins(db: Database) -> list[Row]:
-    table = leaderboard_table(db, project_id(db, PROJECT), LeaderboardOptions("pairwise"))
+    table = table_of(Project.named(db, PROJECT), "leaderboard", protocol="pairwise")
     return [
         _row(
             f"wins among decided pairs, {row['system']} against random lists",

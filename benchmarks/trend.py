@@ -24,7 +24,7 @@ FULL, QUICK = (365, 1000, 3), (5, 20, 1)
 def measure(quick: bool = False) -> list[Row]:
     days, users, rounds = QUICK if quick else FULL
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.declare import make
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.schema import connect
 
     size = f"{days} days x {SYSTEMS} systems x {users:,} users"
@@ -33,12 +33,13 @@ def measure(quick: bool = False) -> list[Row]:
         generate(path, days, users)
         with connect(path) as db:
             project = Project.numbered(db, 1)
-            whole, used = _median(lambda: make(project, "trend"), rounds)
+            whole, used = _median(lambda: table_of(project, "trend"), rounds)
     statistic, statistic_used = _median(_intervals(days, users), rounds)
     return [
         {
-            "name": f"trend, {size}", "ours": round(whole, 2), "comparison": None, "ratio": None,
-            "bound": "<= 2 s", "holds": whole <= 2, "note": f"s, {days * SYSTEMS * users:,} verdicts from SQLite; median of {rounds};"
+            "name": f"trend, {size}", "ours": round(whole, 2), "comparison": None,
+            "ratio": None, "bound": "<= 2 s", "holds": whole <= 2,
+            "note": f"s, {days * SYSTEMS * users:,} verdicts from SQLite; median of {rounds};"
             f" processor time {used:.2f} s",
         },
         {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -60,6 +60,18 @@ FEWEST_CASES = 10
 CROWD_OF_ALL = "all"
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Key -> its values in order, the keys as they first come."""
+    out: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        out.setdefault(key, []).append(value)
+    return out
+
+
 class LeftOut(NamedTuple):
     """Who does not count unless asked for: readers, and people with a few labels."""
 
@@ -90,23 +102,10 @@ class Base:
 def base(project: Project, selection: Selection, *, newest: bool = True) -> Base:
     """The verdicts of a selection; without `newest` on all lists, for reports that align raters themselves.
 
-    Raises UsageError for an unknown protocol and for an aspect without verdicts, NotFoundError for an unknown rater.
+    Raises UsageError for an unknown protocol, an aspect without verdicts and a crowd that is none; NotFoundError for an
+    unknown rater.
     """
     raters = project_raters(project.db, project.id)
-    asked, named = _asked(project, selection, raters)
-    left_out = LeftOut()
-    if not named and not selection.readers:
-        asked, left_out = usual_questions(project, asked, raters)
-    ratings = verdicts_of(project, asked, selection)
-    ratings = newest_lists(ratings) if newest else ratings
-    ratings = _as_crowd(ratings) if selection.crowd else ratings
-    return Base(project, selection, ratings, tuple(_ordered(ratings, selection.protocol)), left_out)
-
-
-def _asked(
-    project: Project, selection: Selection, raters: Mapping[str, Rater]
-) -> tuple[list[Question], Collection[str]]:
-    """The questions of the selection, and the raters it names."""
     if selection.raters and selection.crowd:
         raise UsageError(
             "a figure is about single raters or a crowd, not both", next_step="Leave out one of them."
@@ -124,7 +123,13 @@ def _asked(
             f"there are no verdicts on an aspect “{selection.aspect}”", f"Available: {', '.join(aspects)}."
         )
     asked = [q for q in every if selection.aspect in (None, q.aspect) and (not named or q.rater in named)]
-    return asked, named
+    left_out = LeftOut()
+    if not named and not selection.readers:
+        asked, left_out = usual_questions(project, asked, raters)
+    ratings = verdicts_of(project, asked, selection)
+    ratings = newest_lists(ratings) if newest else ratings
+    ratings = _as_crowd(ratings) if selection.crowd else ratings
+    return Base(project, selection, ratings, tuple(_ordered(ratings, selection.protocol)), left_out)
 
 
 def protocols_meeting(protocol: str | None) -> list[str] | None:
@@ -205,9 +210,7 @@ def _crowd_members(project: Project, named: tuple[str, ...], raters: Mapping[str
 
 def _as_crowd(ratings: Ratings) -> Ratings:
     """The verdicts of all raters on a question, as one question of a rater named after their number."""
-    alike: dict[tuple[str, str], list[Question]] = {}
-    for question in ratings.verdicts:
-        alike.setdefault(_same(question), []).append(question)
+    alike = grouped((_same(question), question) for question in ratings.verdicts)
     verdicts, crowds, raters, earlier = {}, {}, dict(ratings.raters), {}
     for (_, aspect), questions in alike.items():
         members = list(dict.fromkeys(question.rater for question in questions))
@@ -384,13 +387,10 @@ def answers(project: Project, protocol: str, *, newest: bool = True) -> list[Ans
     found = [Answers(project, question, cases, *every[question]) for question in order]
     if not newest or cases.lifetimes is None:
         return found
-    current = [
-        in_generation(cases.lifetimes, part.row, newest_judged(cases.lifetimes, part.row)) for part in found
-    ]
-    return [
-        replace(part.among(here), earlier=int((~here).sum()))
-        for part, here in zip(found, current, strict=True)
-    ]
+    for at, part in enumerate(found):
+        here = in_generation(cases.lifetimes, part.row, newest_judged(cases.lifetimes, part.row))
+        found[at] = replace(part.among(here), earlier=int((~here).sum()))
+    return found
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ class Scores:
         """The rows of one system."""
         here = self.system == system
         return replace(
-            self, system=self.system[here], user=self.user[here], case=self.case[here], value=self.value[here]
+            self, **{name: getattr(self, name)[here] for name in ("system", "user", "case", "value")}
         )
 
 
@@ -481,8 +481,7 @@ class Items:
 
     def shown(self, question: Question) -> BoolArray:
         """By item, whether the rater was shown it."""
-        shown: BoolArray = self.rank <= self.lists.of[question].depth[self.case]
-        return shown
+        return np.asarray(self.rank <= self.lists.of[question].depth[self.case])
 
     def flagged(self, question: Question, issue: int | None = None) -> BoolArray:
         """By item, whether the rater flagged it."""
@@ -531,22 +530,14 @@ def items(project: Project, selection: Selection) -> Items:
     order = sorted(raters, key=lambda q: (q.protocol, rank_of(raters[q])))
     questions = tuple(question for question in order if lists.of[question].asked)
     silent = dict.fromkeys(question.rater for question in order if question not in questions)
-    verdicts = {question: _on_any_aspect(loaded, question) for question in questions}
+    verdicts = {}
+    for question in questions:
+        alike = [part for known, part in loaded.verdicts.items() if known[:2] == question[:2]]
+        row, value = (np.concatenate([getattr(part, name) for part in alike]) for name in ("row", "value"))
+        judged = np.unique(row)
+        known = np.where(np.isin(judged, row[~np.isnan(value)]), 1.0, np.nan)
+        verdicts[question] = Verdicts(judged, known, np.zeros(judged.size, dtype=np.bool_))
     return Items(project, selection, replace(loaded, verdicts=verdicts), questions, lists, tuple(silent))
-
-
-def _on_any_aspect(loaded: Ratings, question: Question) -> Verdicts:
-    """The cases that a rater judged on any aspect: 1, or NaN where all verdicts failed."""
-    alike = [part for known, part in loaded.verdicts.items() if known[:2] == question[:2]]
-    row, value = (np.concatenate([getattr(part, name) for part in alike]) for name in ("row", "value"))
-    judged = np.unique(row)
-    known = np.where(np.isin(judged, row[~np.isnan(value)]), 1.0, np.nan)
-    return Verdicts(judged, known, np.zeros(judged.size, dtype=np.bool_))
-
-
-def left_out_counts(ratings: Ratings, questions: Iterable[Question]) -> dict[Question, EarlierLists]:
-    """By question whose verdicts are not all about the current lists: what was left out."""
-    return {question: ratings.earlier[question] for question in questions if question in ratings.earlier}
 
 
 # ---- pairs of raters -------------------------------------------------------------------------------------------------
@@ -618,6 +609,11 @@ def orientation(first: IntArray, second: IntArray, is_pair: BoolArray, systems: 
     return Orientation("baseline", turn, "", systems[common[0]])
 
 
+def seen_from(cases: CaseColumns, row: IntArray) -> Orientation:
+    """How these cases are seen."""
+    return orientation(cases.system_a[row], cases.system_b[row], cases.is_pair[row], cases.systems)
+
+
 @dataclass(frozen=True)
 class Side:
     """One rater's verdicts; `fill` replaces failed ones, with `absent_too` also missing ones: a case that a judge was never
@@ -648,8 +644,7 @@ class Pairs:
     @cached_property
     def seen(self) -> Orientation:
         """The side from which these cases are seen."""
-        c = self.cases
-        return orientation(c.system_a[self.row], c.system_b[self.row], c.is_pair[self.row], c.systems)
+        return seen_from(self.cases, self.row)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -659,13 +654,11 @@ class Pairs:
 
     @property
     def x(self) -> FloatArray:
-        first: FloatArray = self.matrix[0]
-        return first
+        return np.asarray(self.matrix[0])
 
     @property
     def y(self) -> FloatArray:
-        second: FloatArray = self.matrix[1]
-        return second
+        return np.asarray(self.matrix[1])
 
     @property
     def n(self) -> int:
@@ -681,11 +674,9 @@ class Pairs:
 
     def groups(self, level: str) -> IntArray | None:
         """The group of each case at a level: `user`, or `pair` of a user and an item; None for all together."""
-        return (
-            {"user": self.cases.user, "pair": self.cases.pair}[level][self.row]
-            if level != "dataset"
-            else None
-        )
+        if level == "dataset":
+            return None
+        return {"user": self.cases.user, "pair": self.cases.pair}[level][self.row]
 
     def among(self, kept: BoolArray) -> Pairs:
         """The marked cases, seen from the side that these have in common."""
@@ -839,7 +830,13 @@ def meet(
         rater_row(project.db, project.id, name)
     protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
-    check_aspect(every, raters, selection.protocol, selection.aspect)
+    judged = {question.aspect for question in under_protocol(every, raters, selection.protocol)}
+    if judged and selection.aspect is not None and selection.aspect not in judged:
+        under = f" under {selection.protocol}" if selection.protocol else ""
+        raise UsageError(
+            f"there are no verdicts on an aspect “{selection.aspect}”{under}",
+            f"Available: {', '.join(sorted(judged))}.",
+        )
     questions, left_out = every, LeftOut()
     if not selection.raters and not selection.readers:
         questions, left_out = usual_questions(project, every, raters, [truth] if truth else [])
@@ -848,18 +845,6 @@ def meet(
     found = meetings(questions, raters, selection, truth)
     ratings = verdicts_of(project, (q for meeting in found for q in meeting[:2]), selection)
     return Met(project, selection, truth, fills, ratings, tuple(found), tuple(questions), left_out)
-
-
-def check_aspect(
-    questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None, aspect: str | None
-) -> None:
-    """Raises UsageError for an aspect without verdicts, unless there are no verdicts at all."""
-    judged = {question.aspect for question in under_protocol(questions, raters, protocol)}
-    if judged and aspect is not None and aspect not in judged:
-        raise UsageError(
-            f"there are no verdicts on an aspect “{aspect}”{f' under {protocol}' if protocol else ''}",
-            f"Available: {', '.join(sorted(judged))}.",
-        )
 
 
 def under_protocol(
@@ -884,10 +869,8 @@ def meetings(
     named = (*selection.raters, truth)
     wanted = [q for q in questions if not selection.raters or q.rater in named]
     metrics = [q for q in wanted if raters[q.rater].of_metrics]
-    by_question: dict[tuple[str, str], list[Question]] = {}
-    for q in under_protocol(wanted, raters, selection.protocol):
-        if selection.aspect in (None, q.aspect):
-            by_question.setdefault(_same(q), []).append(q)
+    asked = under_protocol(wanted, raters, selection.protocol)
+    by_question = grouped((_same(q), q) for q in asked if selection.aspect in (None, q.aspect))
     out: list[Meeting] = []
     for (same, aspect), alike in sorted(
         by_question.items(), key=lambda part: (part[0][0], part[0][1] != OVERALL, part[0][1])
@@ -912,10 +895,9 @@ def verdicts_of(project: Project, questions: Iterable[Question], selection: Sele
     ratings = load_questions(project.db, project.id, questions, selection.cases)
     if selection.fine:
         return ratings
-    verdicts = {
-        q: _rolled_up(project, ratings.raters[q.rater], q, own) for q, own in ratings.verdicts.items()
-    }
-    return replace(ratings, verdicts=verdicts)
+    every = ratings.verdicts.items()
+    rolled = {q: _rolled_up(project, ratings.raters[q.rater], q, own) for q, own in every}
+    return replace(ratings, verdicts=rolled)
 
 
 def _rolled_up(project: Project, rater: Rater, question: Question, verdicts: Verdicts) -> Verdicts:
@@ -978,7 +960,7 @@ def source(project: Project, word: str) -> Source:
 class Matched:
     """A later and an earlier run's verdicts, each on the newest lists that it judged, paired by the finest rule that pairs
     at least half of the users of both: `case`, the same lists; `occasion`, lists of the same systems for a user in the same
-    context and at the same time; `user`, the same without the time.
+    context and at the same time; `user`, the same without the time. `runs`: their ids, None for all of a rater.
     """
 
     cases: CaseColumns
@@ -986,6 +968,7 @@ class Matched:
     later: Verdicts
     earlier: Verdicts
     rule: Rule
+    runs: tuple[int | None, int | None] = (None, None)
 
     @cached_property
     def keys(self) -> IntArray:
@@ -1057,27 +1040,19 @@ class Matched:
         return means[0], means[1], users
 
     def beside(self, truth: Verdicts) -> tuple[list[tuple[FloatArray, FloatArray, IntArray]], Orientation]:
-        """The later and the earlier verdicts beside the truth (value, truth, user), each on its own lists, over the keys that
-        have both, all seen from one side."""
+        """The later and the earlier verdicts beside the truth (value, truth, user), each on its own lists, over the keys
+        that have both, all seen from one side."""
         given = np.full(self.cases.ids.size, np.nan)
         given[truth.row] = truth.value
         sides = [v.among(~np.isnan(v.value) & ~np.isnan(given[v.row])) for v in (self.later, self.earlier)]
         common = np.intersect1d(self.keys[sides[0].row], self.keys[sides[1].row])
         sides = [side.among(np.isin(self.keys[side.row], common)) for side in sides]
-        c, rows = self.cases, np.concatenate([side.row for side in sides])
-        seen = orientation(c.system_a[rows], c.system_b[rows], c.is_pair[rows], c.systems)
+        seen = seen_from(self.cases, np.concatenate([side.row for side in sides]))
         turns = np.split(seen.turn, [sides[0].row.size])
         return [
-            (side.value * turn, given[side.row] * turn, c.user[side.row])
+            (side.value * turn, given[side.row] * turn, self.cases.user[side.row])
             for side, turn in zip(sides, turns, strict=True)
         ], seen
-
-
-def matched(cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts) -> Matched:
-    """Two runs, each on the newest lists that it judged."""
-    newest, older = (_generation(cases, side) for side in (later, earlier))
-    sides = _of_generation(cases, later, newest), _of_generation(cases, earlier, older)
-    return _matched(cases, occasions, *sides, may_share=newest == older)
 
 
 def check_sides(later: Source, earlier: Source) -> None:
@@ -1093,16 +1068,9 @@ def check_sides(later: Source, earlier: Source) -> None:
         )
 
 
-class MatchedRuns(NamedTuple):
-    """Matched verdicts, and the later and the earlier run; None for all of a rater."""
-
-    verdicts: Matched
-    runs: tuple[int | None, int | None] = (None, None)
-
-
 def matched_sides(
     project: Project, ratings: Ratings, later: Source, earlier: Source, question: Question
-) -> MatchedRuns | None:
+) -> Matched | None:
     """Two sides on a question of the later one; None if one has no verdicts. `ratings`: the verdicts on every list.
 
     A rater beside itself: its newest lists beside those that they replaced, or its newest run beside the run before,
@@ -1115,9 +1083,17 @@ def matched_sides(
         if same not in ratings.verdicts or not earlier.answers(same):
             return None
         before = earlier.verdicts(project, ratings, same)
-        found = matched(cases, occasions, verdicts, before)
-        return MatchedRuns(found, (later.run_id, earlier.run_id)) if before.row.size else None
-    replaced = replaced_lists(cases, occasions, verdicts)
+        found = _matched(cases, occasions, verdicts, before)
+        return replace(found, runs=(later.run_id, earlier.run_id)) if before.row.size else None
+    replaced = None
+    if cases.lifetimes is not None:
+        newest = newest_judged(cases.lifetimes, verdicts.row)
+        others = verdicts.among(~in_generation(cases.lifetimes, verdicts.row, newest))
+        # some list that it judged was replaced
+        if others.row.size:
+            replaced = _matched(
+                cases, occasions, verdicts, verdicts, newest_judged(cases.lifetimes, others.row)
+            )
     of_runs = []
     for run in reversed(run_configurations(project.db, later.rater_id, question.protocol)):
         own = later._replace(run_id=run.run_id).verdicts(project, ratings, question)
@@ -1125,41 +1101,27 @@ def matched_sides(
         if len(of_runs) == 2:
             break
     if len(of_runs) < 2:
-        return None if replaced is None else MatchedRuns(replaced)
+        return replaced
     (new_id, new), (old_id, old) = of_runs
-    by_run = matched(cases, occasions, new, old)
+    by_run = _matched(cases, occasions, new, old)
     if replaced is not None:
         of_newest = replaced.later.among(np.isin(replaced.later.row, new.row))
         if replace(replaced, later=of_newest).users >= by_run.users:
-            return MatchedRuns(replaced)
-    return MatchedRuns(by_run, (new_id, old_id))
-
-
-def replaced_lists(cases: CaseColumns, occasions: CaseOccasions, verdicts: Verdicts) -> Matched | None:
-    """A rater's verdicts on its newest lists and on the lists before them; None if no list that it judged was replaced."""
-    if cases.lifetimes is None:
-        return None
-    newest = _generation(cases, verdicts)
-    others = verdicts.among(~in_generation(cases.lifetimes, verdicts.row, newest))
-    if not others.row.size:
-        return None
-    before = _of_generation(cases, verdicts, _generation(cases, others))
-    return _matched(cases, occasions, _of_generation(cases, verdicts, newest), before, may_share=False)
-
-
-def _generation(cases: CaseColumns, verdicts: Verdicts) -> int:
-    return 0 if cases.lifetimes is None else newest_judged(cases.lifetimes, verdicts.row)
-
-
-def _of_generation(cases: CaseColumns, verdicts: Verdicts, generation: int) -> Verdicts:
-    if cases.lifetimes is None:
-        return verdicts
-    return verdicts.among(in_generation(cases.lifetimes, verdicts.row, generation))
+            return replaced
+    return replace(by_run, runs=(new_id, old_id))
 
 
 def _matched(
-    cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts, *, may_share: bool
+    cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts, older: int | None = None
 ) -> Matched:
+    """Each on the newest lists that it judged, or the earlier ones on the lists of the generation `older`."""
+    may_share = True
+    if cases.lifetimes is not None:
+        newest = newest_judged(cases.lifetimes, later.row)
+        older = newest_judged(cases.lifetimes, earlier.row) if older is None else older
+        later = later.among(in_generation(cases.lifetimes, later.row, newest))
+        earlier = earlier.among(in_generation(cases.lifetimes, earlier.row, older))
+        may_share = newest == older
     by_case, by_occasion, by_user = (
         Matched(cases, occasions, later, earlier, rule) for rule in get_args(Rule)
     )

@@ -27,7 +27,7 @@ def test_the_page_names_each_benchmark() -> None:
     assert [name for name in MODULES if f"`{name}`" not in page] == []
 
 
-def test_a_benchmark_prints_ours_beside_its_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_benchmark_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
     import_module("benchmarks.trend").main(["--quick"])
     shown = capsys.readouterr().out
     assert "trend, 5 days x 5 systems x 20 users" in shown

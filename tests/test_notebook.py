@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from recjudge_tui import Project, open_project
+from recjudge_tui import NotebookProject, open_project
 from recjudge_tui.errors import NotFoundError, StoreError, UsageError
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
@@ -35,7 +35,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def films(judged: Path) -> Project:
+def films(judged: Path) -> NotebookProject:
     return open_project("films", judged)
 
 
@@ -45,7 +45,7 @@ def rows_of(judged: Path, *words: str) -> list[dict[str, object]]:
     return rows
 
 
-def test_a_report_is_what_the_command_prints(films: Project, judged: Path) -> None:
+def test_a_report_is_what_the_command_prints(films: NotebookProject, judged: Path) -> None:
     with films:
         board = films.leaderboard("pairwise", method="winrate")
         assert list(board) == rows_of(judged, "leaderboard", "--protocol", "pairwise", "--method", "winrate")
@@ -56,7 +56,7 @@ def test_a_report_is_what_the_command_prints(films: Project, judged: Path) -> No
         assert "needs a second rater" in films.agreement("pairwise").notes[0]
 
 
-def test_a_report_is_a_sequence_a_text_and_a_page(films: Project) -> None:
+def test_a_report_is_a_sequence_a_text_and_a_page(films: NotebookProject) -> None:
     with films:
         raters = films.raters()
     assert (raters[0]["name"], [r["name"] for r in raters[:1]], len(raters)) == (
@@ -69,7 +69,7 @@ def test_a_report_is_a_sequence_a_text_and_a_page(films: Project) -> None:
     assert "<table" in raters._repr_html_()
 
 
-def test_arrow_takes_a_report_without_records(films: Project) -> None:
+def test_arrow_takes_a_report_without_records(films: NotebookProject) -> None:
     with films:
         board = films.leaderboard("pairwise")
     table = pyarrow.table(board)
@@ -77,7 +77,7 @@ def test_arrow_takes_a_report_without_records(films: Project) -> None:
     assert table.to_pylist() == list(board)
 
 
-def test_verdicts_come_in_chunks_with_the_columns_of_the_export(films: Project, judged: Path) -> None:
+def test_verdicts_come_in_chunks_with_the_columns_of_the_export(films: NotebookProject, judged: Path) -> None:
     with films:
         chunks = list(films.verdicts(chunk=4))
         assert [len(chunk) for chunk in chunks] == [4, 4, 2]
@@ -90,7 +90,7 @@ def test_verdicts_come_in_chunks_with_the_columns_of_the_export(films: Project, 
     assert list(chunks[0][0]) == list(exported[0])
 
 
-def test_reading_changes_nothing_and_judging_must_be_asked_for(films: Project, judged: Path) -> None:
+def test_reading_changes_nothing_and_judging_must_be_asked_for(films: NotebookProject, judged: Path) -> None:
     before = judged.read_bytes()
     with films:
         list(films.verdicts())
@@ -126,7 +126,7 @@ def test_headers_of_the_users_own_are_sent_and_never_stored(
             "pairwise", "openai:m", limit=1, base_urls=[f"{stub.url}/v1"], header_env=headers
         )
         assert result.done == 2
-        (judge,) = films._db.rows("SELECT judge FROM runs")
+        (judge,) = films.db.rows("SELECT judge FROM runs")
     assert all("x-gateway: planted-value" in head for head in stub.heads)
     assert json.loads(judge["judge"])["header_env"] == [["x-gateway", "GATEWAY_KEY"]]
     assert b"planted-value" not in b"".join(path.read_bytes() for path in project_db.parent.glob("*.db*"))

@@ -18,7 +18,7 @@ from recjudge_tui.domain.annotation import (
 )
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.raters.combine import RaterSummary, combine
-from recjudge_tui.stats.combining.consensus import Rule
+from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import (
     NewTask,

@@ -19,8 +19,7 @@ from recjudge_tui.domain.protocols import protocol_facts, question_of
 from recjudge_tui.domain.roles import PERSONS, RaterKind
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.stats.combining.consensus import RULES, Rule, joint
-from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
+from recjudge_tui.stats.combining import MOST_LABELS, RULES, Rule, joint
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import (
     DerivedVerdict,

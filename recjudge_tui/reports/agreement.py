@@ -17,13 +17,12 @@ from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import combined_notes, label_names, rules_notes, scale_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
+from recjudge_tui.reports.common.scales import label_names, rater_notes, scale_notes
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, whole
 from recjudge_tui.reports.declare import Options, Report, table_of
 from recjudge_tui.reports.rater_pairs import (
     ALL,
-    Ceiling,
     People,
     between_labels,
     by_labels,
@@ -36,11 +35,24 @@ from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import (
     borrowed_notes,
     few_cases,
+    figure_text,
     lacking_notes,
     left_out_notes,
     orientation_notes,
+    short,
 )
-from recjudge_tui.shapes import Base, Meeting, Met, Orientation, Pairs, Side, meet, pairs, under_protocol
+from recjudge_tui.shapes import (
+    Base,
+    Meeting,
+    Met,
+    Orientation,
+    Pairs,
+    Side,
+    grouped,
+    meet,
+    pairs,
+    under_protocol,
+)  # fmt: skip
 from recjudge_tui.stats.agreement import (
     ac2,
     confusion,
@@ -52,7 +64,7 @@ from recjudge_tui.stats.agreement import (
     spearman,
 )
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.combining.ensembles import MOST_RATERS, subset_figures
+from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
@@ -61,12 +73,7 @@ from recjudge_tui.store.ratings import Question
 
 SYSTEM = "system"
 TABLES = ("confusion", "by_label", "together", "ensembles", "benchmark")
-_WHO = (
-    Column("rater_a", "Rater"),
-    Column("rater_b", "Against"),
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect"),
-)
+_WHO = "rater_a rater_b protocol aspect"
 
 
 def agreement(project: Project, choose: Options) -> Table:
@@ -148,22 +155,19 @@ def _met(project: Project, choose: Options) -> Met:
 
 # ---- two raters ------------------------------------------------------------------------------------------------------
 
-_COLUMNS = (
-    *_WHO,
-    Column("system", "System"),
-    Column("stat", "Statistic", "statistic"),
+_COLUMNS = columns(
+    _WHO,
+    "system stat",
     Column("level", "Level"),
-    Column("value", "Value", "float"),
-    *interval_columns(),
+    "value ci_low ci_high",
     Column("ceiling", "People", "float", minor=True),
     *interval_columns(of="ceiling", minor=True),
     Column("ceiling_n", "People n", "int", minor=True),
     Column("ceiling_rest", "One with the rest", "float", minor=True),
-    Column("n", "n", "int"),
-    Column("users", "Users", "int", minor=True),
+    "n users?",
     Column("groups", "Groups", "int"),
     Column("groups_undefined", "Undefined", "int"),
-    Column("note", "Note"),
+    "note",
 )
 _LOW_KAPPA, _HIGH_AGREEMENT = 0.2, 0.6
 
@@ -175,6 +179,8 @@ def pairs_table(project: Project, choose: Options) -> Table:
     """
     met, by_system = _met(project, choose), choose.by == SYSTEM
     labels, people = label_sets(met), People(met, by_system)
+    shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
+    empty: Row = dict.fromkeys(column.name for column in shown)
     rows: list[Row] = []
     lacks: list[tuple[Meeting, str, Pairs]] = []
     seen: dict[str, Orientation] = {}
@@ -188,36 +194,29 @@ def pairs_table(project: Project, choose: Options) -> Table:
                 found = _of_systems(outer.complete, choose.stats)
                 if level != SYSTEM:
                     found = _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
-                about = _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
+                about = empty | _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
                 rows += [about | row for row in found]
     between: dict[str, float] = {}
     for meeting in met.meetings if not choose.stats else ():
         between |= between_labels(meeting, met, labels[meeting])
-    fractions = [
-        Note(
-            f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
-            " agreement and kappas compare labels"
-        )
+    notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met)]
+    notes += [
+        f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
+        " agreement and kappas compare labels"
         for rater, value in sorted(between.items())
     ]
-    notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met), *fractions]
     notes += [*orientation_notes(seen), *_definitions(rows)]
     if rows and "pair" in choose.levels and not met.ratings.cases.has_item.any():
-        notes.append(Note("no case is about a single item, so the level pair equals the level user"))
+        notes.append("no case is about a single item, so the level pair equals the level user")
     if not rows:
-        notes.append(Note(nothing(met)))
-    columns = tuple(column for column in _COLUMNS if by_system or column.name != "system")
-    table = Table("Agreement", columns, tuple(rows), tuple(notes))
+        notes.append(nothing(met))
+    table = Table("Agreement", shown, tuple(rows), tuple(notes))
     return replace(table, answer=_answer(rows, met), brief=_brief(rows, met)) if rows else table
 
 
 def _who(meeting: Meeting) -> Row:
-    return {
-        "rater_a": meeting.a.rater,
-        "rater_b": meeting.b.rater,
-        "protocol": meeting.protocol,
-        "aspect": meeting.aspect,
-    }
+    cells = (meeting.a.rater, meeting.b.rater, meeting.protocol, meeting.aspect)
+    return dict(zip(_WHO.split(), cells, strict=True))
 
 
 def where_of(meeting: Meeting) -> str:
@@ -241,37 +240,23 @@ def _figures(
     skewed = _skew(meeting, both, labels)
     for stat in stats:
         figure = figures.get(stat) or undefined(reasons[stat], both.n)
-        yield {
-            "stat": stat,
-            "value": figure.value,
-            **interval_cells(figure),
-            **_ceiling_cells(top, stat),
-            "n": figure.n,
-            "users": both.users,
-            "groups": figure.groups,
-            "groups_undefined": None if figure.groups is None else figure.groups_undefined,
-            "note": join_notes(
-                figure.note, few_cases(figure.n), _remark(meeting, both.seen, stat, figure, skewed),
-                *_ceiling_remarks(top, stat, figure, meeting.b.rater),
-            ),
-        }  # fmt: skip
-
-
-def _ceiling_cells(top: Ceiling, stat: str) -> Row:
-    among, others = top.people.get(stat), top.others.get(stat)
-    ends = {"ceiling": None, "ceiling_low": None, "ceiling_high": None, "ceiling_n": None} if among is None else {
-        "ceiling": among.value, "ceiling_low": among.ci_low, "ceiling_high": among.ci_high, "ceiling_n": among.n,
-    }  # fmt: skip
-    return {**ends, "ceiling_rest": others.value if others else None}
-
-
-def _ceiling_remarks(top: Ceiling, stat: str, figure: Estimate, reference: str) -> Iterator[str]:
-    among = top.people.get(stat)
-    if among is not None and among.ci_low is None and among.note not in figure.note:
-        yield f"People: {among.note}"
-    if among is not None and top.undecided:
-        cases = quantity(top.undecided, "case")
-        yield f"People leaves out {cases} on which its raters differ, because {reference} has no verdict there"
+        row = {"stat": stat, **estimate_cells(figure), "users": both.users}
+        if figure.groups is not None:
+            row |= {"groups": figure.groups, "groups_undefined": figure.groups_undefined}
+        remarks = [figure.note, few_cases(figure.n), _remark(meeting, both.seen, stat, figure, skewed)]
+        if (among := top.people.get(stat)) is not None:
+            row |= {
+                "ceiling": among.value, "ceiling_low": among.ci_low, "ceiling_high": among.ci_high, "ceiling_n": among.n,
+            }  # fmt: skip
+            if among.ci_low is None and among.note not in figure.note:
+                remarks.append(f"People: {among.note}")
+            if top.undecided:
+                cases = quantity(top.undecided, "case")
+                why = f"on which its raters differ, because {meeting.b.rater} has no verdict there"
+                remarks.append(f"People leaves out {cases} {why}")
+        if (others := top.others.get(stat)) is not None:
+            row["ceiling_rest"] = others.value
+        yield row | {"note": join_notes(*remarks)}
 
 
 def _remark(meeting: Meeting, seen: Orientation, stat: str, figure: Estimate, skewed: str) -> str:
@@ -317,16 +302,15 @@ def _sanity_notes(met: Met) -> list[Note]:
     return [Note(line, "warning") for question in asked for line in sanity(about, question).lines]
 
 
-def _about(met: Met) -> Iterator[Note]:
+def _about(met: Met) -> Iterator[str]:
     """What was left out, whose labels are borrowed, and what the raters are."""
     yield from borrowed_notes((m.protocol, q) for m in met.meetings for q in m[:2])
     raters = [met.ratings.raters[q.rater] for meeting in met.meetings for q in meeting[:2]]
-    yield from (Note(text) for text in (*combined_notes(raters), *rules_notes(raters)))
+    yield from rater_notes(raters)
     yield from left_out_notes(met.left_out)
     if met.ratings.untimed:
-        yield Note(untimed_note(met.ratings.untimed, "cases"))
-    asked = ((meeting.protocol, meeting.aspect) for meeting in met.meetings)
-    yield from (Note(text) for text in scale_notes(met.project.db, met.project.id, asked))
+        yield untimed_note(met.ratings.untimed, "cases")
+    yield from scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
 
 
 def _definitions(rows: Sequence[Row]) -> Iterator[Note]:
@@ -364,9 +348,6 @@ def nothing(met: Met) -> str:
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
 
-_CORRELATION: dict[str, Callable[[FloatArray, FloatArray], float | None]] = {
-    "pearson": pearson, "spearman": spearman, "kendall": kendall,
-}  # fmt: skip
 _FEWEST_SYSTEMS = 4
 
 
@@ -378,10 +359,7 @@ def _of_systems(both: Pairs, asked: Sequence[str]) -> Iterator[Row]:
         figure = undefined("systems are compared by correlations", x.size)
         if stat in CORRELATIONS:
             figure = _correlated(stat, x, y)
-        yield {
-            "stat": stat, "value": figure.value, **interval_cells(figure), **_ceiling_cells(Ceiling(), stat),
-            "n": figure.n, "users": both.users, "groups": None, "groups_undefined": None, "note": figure.note,
-        }  # fmt: skip
+        yield {"stat": stat, **estimate_cells(figure), "users": both.users}
 
 
 def _by_system(both: Pairs, stored: FloatArray) -> FloatArray:
@@ -401,15 +379,13 @@ def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
     n = x.size
     if n < 3:
         return undefined("needs three systems: over two every correlation is 1 or -1", n)
-    value = _CORRELATION[stat](x, y)
+    value = {"pearson": pearson, "spearman": spearman, "kendall": kendall}[stat](x, y)
     if value is None:
         return undefined(STATISTICS[stat].undefined, n)
-    if n < _FEWEST_SYSTEMS + (stat == "kendall"):
-        return Estimate(value, None, None, n, note=f"no interval: {quantity(n, 'system')}, too few")
-    if abs(value) > 1 - 1e-9:
-        return Estimate(
-            value, None, None, n, note="no interval: a perfect correlation has none by Fisher's z"
-        )
+    few = f"{quantity(n, 'system')}, too few" if n < _FEWEST_SYSTEMS + (stat == "kendall") else ""
+    if few or abs(value) > 1 - 1e-9:
+        why = few or "a perfect correlation has none by Fisher's z"
+        return Estimate(value, None, None, n, note=f"no interval: {why}")
     variance = {
         "pearson": 1 / (n - 3), "spearman": (1 + value**2 / 2) / (n - 3), "kendall": 0.437 / max(n - 4, 1),
     }[stat]  # fmt: skip
@@ -434,26 +410,15 @@ _WIDEST = 5
 _UNITS = {"list": "list", "pair": "pair", "explanation": "text"}
 
 
-def short(value: float) -> str:
-    """A coefficient with two decimals and no leading zero: .06, -.12, 1.00."""
-    text = f"{value:.2f}" if round(value, 2) else "0.00"
-    return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
-
-
 def _against_people(rows: Sequence[Row], met: Met) -> list[Row]:
     """The rows about machines and, of each protocol, the best kind of reference that there is; without any, all rows."""
     kinds = {name: rater.kind for name, rater in met.ratings.raters.items()}
     of_machines = [row for row in rows if kinds[str(row["rater_a"])] not in REFERENCES]
-    best: dict[object, int] = {}
-    for row in of_machines:
-        if (kind := kinds[str(row["rater_b"])]) in REFERENCES:
-            place = REFERENCES.index(kind)
-            best[row["protocol"]] = min(place, best.get(row["protocol"], place))
-    told = [
-        row
-        for row in of_machines
-        if row["protocol"] in best and kinds[str(row["rater_b"])] == REFERENCES[best[row["protocol"]]]
-    ]
+    met_by = grouped((row["protocol"], kinds[str(row["rater_b"])]) for row in of_machines)
+    best = {
+        protocol: next((kind for kind in REFERENCES if kind in met), None) for protocol, met in met_by.items()
+    }
+    told = [row for row in of_machines if kinds[str(row["rater_b"])] == best.get(row["protocol"])]
     return told or list(rows)
 
 
@@ -467,27 +432,25 @@ def _answer(rows: Sequence[Row], met: Met) -> str:
     told = _against_people(rows, met)
     stat, level, protocol = told[0]["stat"], told[0]["level"], told[0]["protocol"]
     told = [r for r in told if (r["stat"], r["level"], r["protocol"]) == (stat, level, protocol)]
-    by_raters: dict[tuple[str, str], list[Row]] = {}
-    for row in told:
-        if isinstance(row["value"], float):
-            by_raters.setdefault((str(row["rater_a"]), str(row["rater_b"])), []).append(row)
+    known = [row for row in told if isinstance(row["value"], float)]
+    by_raters = grouped(((row["rater_a"], row["rater_b"]), row) for row in known)
     if not by_raters:
         return f"No agreement can be computed: {told[0]['note']}."
     ordered = sorted(by_raters.values(), key=lambda mine: -sum(_values(mine)) / len(mine))
     said = [_said(mine, met) for mine in (ordered if len(ordered) < 3 else ordered[:1])]
     if len(ordered) > 2:
-        worst = ordered[-1]
-        names = f"{worst[0]['rater_a']} and {worst[0]['rater_b']}"
-        said.append(
-            f"{len(ordered) - 1} more, down to {names} ({_symbol(worst[0])} {_spread(_values(worst))})"
-        )
-    tops = [row["ceiling"] for row in told if isinstance(row.get("ceiling"), float)]
-    said += [f"people reach {_spread([float(str(top)) for top in tops])}"] if tops else []
-    return f"{'; '.join(said)}. {_size(told, str(protocol), str(level))}."
+        last = ordered[-1][0]
+        figure = f"{_symbol(last)} {_spread(_values(ordered[-1]))}"
+        said.append(f"{len(ordered) - 1} more, down to {last['rater_a']} and {last['rater_b']} ({figure})")
+    tops = [top for row in told if isinstance(top := row.get("ceiling"), float)]
+    said += [f"people reach {_spread(tops)}"] if tops else []
+    users, n = (max(whole(row, name) for row in told) for name in ("users", "n"))
+    unit = SYSTEM if level == SYSTEM else _UNITS.get(protocol_facts(str(protocol)).unit, "case")
+    return f"{'; '.join(said)}. {quantity(users, 'user')}, {quantity(n, unit)}."
 
 
 def _values(rows: Sequence[Row]) -> list[float]:
-    return [float(str(row["value"])) for row in rows]
+    return [real(row, "value") for row in rows]
 
 
 def _symbol(row: Row) -> str:
@@ -497,7 +460,7 @@ def _symbol(row: Row) -> str:
 def _said(rows: Sequence[Row], met: Met) -> str:
     """How well two raters agree: in Landis and Koch's words if a figure's interval excludes 0, or none has one."""
     a, b, stat = (str(rows[0][name]) for name in ("rater_a", "rater_b", "stat"))
-    values, lows = _values(rows), [row["ci_low"] for row in rows if isinstance(row["ci_low"], float)]
+    values, lows = _values(rows), [low for row in rows if isinstance(low := row["ci_low"], float)]
     top, mean = max(values), sum(values) / len(values)
     figure = f"{_symbol(rows[0])} {f'at most {short(top)}' if len(values) > 1 and top < _LOW_KAPPA else _spread(values)}"
     other = "the users" if met.ratings.raters[b].kind == "ground_truth" else b
@@ -505,16 +468,10 @@ def _said(rows: Sequence[Row], met: Met) -> str:
         return f"{a} and {other} rank the systems alike with {figure}"
     if not STATISTICS[stat].symmetric or stat == "percent":
         return f"{a} and {other}: {figure}"
-    if lows and max(float(str(low)) for low in lows) <= 0:
+    if lows and max(lows) <= 0:
         return f"{a} does not agree with {other} beyond chance ({figure}, every interval includes 0)"
     word = next((word for least, word in _WORDS if (top if top < _LOW_KAPPA else mean) >= least), "hardly")
     return f"{a} {f'{word} agrees' if word in ('barely', 'hardly') else f'agrees {word}'} with {other} ({figure})"
-
-
-def _size(rows: Sequence[Row], protocol: str, level: str) -> str:
-    users, n = (max((int(str(row[name])) for row in rows), default=0) for name in ("users", "n"))
-    unit = SYSTEM if level == SYSTEM else _UNITS.get(protocol_facts(protocol).unit, "case")
-    return f"{quantity(users, 'user')}, {quantity(n, unit)}"
 
 
 def _brief(rows: Sequence[Row], met: Met) -> Table:
@@ -538,17 +495,16 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
         same: Row = dict(zip(about, where, strict=True))
         column = label_of(str(row["stat"])) if by_stat else "agreement" if long else str(row["aspect"])
         line = lines.setdefault((row["rater_a"], *where), {"rater_a": row["rater_a"], **same, "note": ""})
-        line[column] = _cell(row, "value", "ci")
-        little = few_cases(int(str(row["n"]))) if row["level"] != SYSTEM else ""
+        line[column] = figure_text(row, "value")
+        little = few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
         line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
         names[column] = None
         if row.get("ceiling") is not None:
             if long and isinstance(row["ceiling"], float):
                 line["people"] = short(row["ceiling"])
             else:
-                tops.setdefault(where, {"rater_a": "people", **same})[column] = _cell(
-                    row, "ceiling", "ceiling"
-                )
+                top = tops.setdefault(where, {"rater_a": "people", **same})
+                top[column] = figure_text(row, "ceiling", ends="ceiling")
     shown: list[Row] = []
     for where in dict.fromkeys(key[1:] for key in lines):
         shown += [line for key, line in lines.items() if key[1:] == where]
@@ -556,13 +512,12 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
     names |= {"people": None} if any("people" in line for line in shown) else {}
     stats = list(dict.fromkeys(label_of(str(row["stat"])) for row in told))
     by_name = {column.name: column for column in _COLUMNS}
-    columns = [*(by_name[name] for name in ("rater_a", *about)), *(Column(name, name) for name in names)]
-    columns += [by_name["note"]] if any(line.get("note") for line in shown) else []
-    known = {column.name for column in columns}
+    heads = [*(by_name[name] for name in ("rater_a", *about)), *(Column(name, name) for name in names)]
+    heads += [by_name["note"]] if any(line.get("note") for line in shown) else []
     title = f"Agreement · {stats[0]}" if not by_stat and len(stats) == 1 else "Agreement"
     title += "" if "rater_b" in about else f" with {told[0]['rater_b']}"
-    kept = tuple({name: value for name, value in line.items() if name in known} for line in shown)
-    return Table(title, tuple(columns), kept)
+    lined = tuple({head.name: line.get(head.name) for head in heads} for line in shown)
+    return Table(title, tuple(heads), lined)
 
 
 def _question(row: Row, rows: Sequence[Row]) -> str:
@@ -570,43 +525,27 @@ def _question(row: Row, rows: Sequence[Row]) -> str:
     aspect, protocol = str(row["aspect"]), str(row["protocol"])
     if aspect == OVERALL:
         return protocol
-    return (
-        aspect if len({r["protocol"] for r in rows if r["aspect"] == aspect}) == 1 else f"{protocol} {aspect}"
-    )
-
-
-def _cell(row: Row, name: str, ends: str) -> str:
-    """A figure with its interval: .06 [-.02 .08]."""
-    value, low, high = (row.get(key) for key in (name, f"{ends}_low", f"{ends}_high"))
-    if not isinstance(value, float):
-        return "–"
-    if not isinstance(low, float) or not isinstance(high, float):
-        return short(value)
-    return f"{short(value)} [{short(low)} {short(high)}]"
+    alone = len({r["protocol"] for r in rows if r["aspect"] == aspect}) == 1
+    return aspect if alone else f"{protocol} {aspect}"
 
 
 # ---- label by label --------------------------------------------------------------------------------------------------
 
-_CONFUSION = (
-    *_WHO,
+_CONFUSION = columns(
+    _WHO,
     Column("label_a", "Gave"),
     Column("label_b", "Against gave"),
     Column("value_a", "Value", "float", minor=True),
     Column("value_b", "Against value", "float", minor=True),
-    Column("count", "Count", "int"),
-    Column("share", "Share", "share"),
-    Column("n", "n", "int"),
+    "count share n",
 )
-_BY_LABEL = (
-    *_WHO,
-    Column("label", "Label"),
+_BY_LABEL = columns(
+    _WHO,
+    "label",
     Column("average", "Average"),
     Column("label_value", "Label value", "float", minor=True),
     Column("stat", "Statistic"),
-    Column("value", "Value", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
-    Column("note", "Note"),
+    "value ci_low ci_high n note",
 )
 
 
@@ -620,46 +559,37 @@ class _Labelled:
         given = np.array(both.seen.labels(labels) or [], dtype=np.float64)
         self.values = np.unique(np.concatenate([given, self.a, self.b]))
         project, fine = met.project, met.selection.fine
-        self.names = (
-            label_names(project.db, project.id, meeting.protocol, meeting.aspect, self.values, fine=fine)
-            or {}
-        )
+        self.names = label_names(project.db, project.id, *meeting[2:], self.values, fine=fine) or {}
 
     def name(self, value: float) -> str:
         return self.names.get(value, f"{value:.3g}")
 
 
-def _labelled(met: Met) -> tuple[list[_Labelled], list[Note]]:
+def _labelled(met: Met) -> tuple[list[_Labelled], list[str]]:
     """The raters who meet with at most MOST_LABELS different values, and notes on all."""
     labels = label_sets(met)
     out: list[_Labelled] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     lacks: list[tuple[Meeting, str, Pairs]] = []
     for meeting in met.meetings:
         outer = met.pairs(meeting)
         found = _Labelled(met, meeting, outer.complete, labels[meeting])
         if not by_labels(meeting, met) or found.values.size > MOST_LABELS:
-            notes.append(Note(f"{where_of(meeting)}: a scale without labels has no confusion table"))
+            notes.append(f"{where_of(meeting)}: a scale without labels has no confusion table")
             continue
         lacks.append((meeting, "", outer))
         if found.both.n:
             out.append(found)
             continue
-        chosen = met.selection.cases.systems
-        alone = len(chosen) == 1 and compares_lists(meeting.protocol)
-        why = (
-            f"{chosen[0]} alone makes no pair: name two systems"
-            if alone
-            else "no case has a verdict from both"
-        )
-        notes.append(Note(f"{where_of(meeting)}: {why}"))
+        why, chosen = "no case has a verdict from both", met.selection.cases.systems
+        if len(chosen) == 1 and compares_lists(meeting.protocol):
+            why = f"{chosen[0]} alone makes no pair: name two systems"
+        notes.append(f"{where_of(meeting)}: {why}")
     notes += [*lacking_notes(lacks), *_about(met)]
     notes += orientation_notes({where_of(found.meeting): found.both.seen for found in out})
     if any(found.both.seen.mirrored for found in out):
-        notes.append(
-            Note("counts: each of the n pairs is in the table twice, from the side of either system")
-        )
-    return out, [*notes, *([] if met.meetings else [Note(nothing(met))])]
+        notes.append("counts: each of the n pairs is in the table twice, from the side of either system")
+    return out, [*notes, *([] if met.meetings else [nothing(met)])]
 
 
 def confusion_table(project: Project, choose: Options) -> Table:
@@ -681,39 +611,27 @@ def confusion_table(project: Project, choose: Options) -> Table:
 
 def _commonest_error(rows: Sequence[Row]) -> str:
     """How often the first two raters gave the same label, and how they differ most."""
-    mine = sorted(
-        (row for row in rows if _pair(row) == _pair(rows[0])), key=lambda row: -int(str(row["count"]))
-    )
+    mine = sorted((row for row in rows if _pair(row) == _pair(rows[0])), key=lambda row: -whole(row, "count"))
     if not mine:
         return ""
-    total, same = (
-        sum(int(str(row["count"])) for row in some) for some in (mine, [r for r in mine if _same(r)])
-    )
+    total = sum(whole(row, "count") for row in mine)
+    apart = [row for row in mine if row["count"] and row["value_a"] != row["value_b"]]
+    same = total - sum(whole(row, "count") for row in apart)
     text = f"{mine[0]['rater_a']} and {mine[0]['rater_b']} give the same label in {same:,} of {total:,} cases"
-    worst = next((row for row in mine if row["count"] and not _same(row)), None)
-    if worst is not None:
-        text += (
-            f"; most often they differ as {worst['label_a']} against {worst['label_b']} ({worst['count']:,})"
-        )
+    if apart:
+        most = apart[0]
+        text += f"; most often they differ as {most['label_a']} against {most['label_b']} ({most['count']:,})"
     return f"{text}."
 
 
-def _same(row: Row) -> bool:
-    return row["value_a"] == row["value_b"]
-
-
 def _pair(row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in ("rater_a", "rater_b", "protocol", "aspect"))
+    return tuple(row[name] for name in _WHO.split())
 
 
 def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
     """The ids of the cases that one row of `confusion_table` counts; `choose`: the table's own options."""
-    met = meet(
-        project,
-        choose.selection(raters=(str(row["rater_a"]), str(row["rater_b"])), aspect=str(row["aspect"])),
-        choose.truth,
-        fills=(choose.missing_truth, choose.missing_judge),
-    )
+    among = choose.selection(raters=(str(row["rater_a"]), str(row["rater_b"])), aspect=str(row["aspect"]))
+    met = meet(project, among, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
     ids: list[int] = []
     for meeting in met.meetings:
         if tuple(_who(meeting).values()) == _pair(row):
@@ -763,18 +681,14 @@ def by_label_table(project: Project, choose: Options) -> Table:
 
 # ---- all raters together ---------------------------------------------------------------------------------------------
 
-_TOGETHER = (
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect"),
+_TOGETHER = columns(
+    "protocol aspect",
     Column("raters", "Raters", "int"),
     Column("names", "Names", minor=True),
     Column("stat", "Statistic"),
-    Column("value", "Value", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
+    "value ci_low ci_high n",
     Column("ratings", "Verdicts", "int"),
-    Column("users", "Users", "int", minor=True),
-    Column("note", "Note"),
+    "users? note",
 )
 _USUAL_TOGETHER = ("alpha_ordinal", "fleiss", "ac2")
 
@@ -795,16 +709,16 @@ def together_table(project: Project, choose: Options) -> Table:
             for question in meeting[:2]:
                 alike.setdefault((meeting.protocol, meeting.aspect), {}).setdefault(question.rater, question)
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     seen: dict[str, Orientation] = {}
     for (protocol, aspect), by_rater in alike.items():
         known, about = scales[protocol, aspect], f"{protocol}, {aspect}"
         if known is None or len(known) > MOST_LABELS:
-            notes.append(Note(f"{about}: scores without labels have no figure of all raters together"))
+            notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
         stats, refused = _fitting_together(choose.stats, (protocol, aspect) in met.nominal)
         if refused:
-            notes.append(Note(f"{about}: no {', '.join(refused)}: {NO_ORDER}"))
+            notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
         outer = pairs(
             met.ratings.cases, [Side(met.ratings.verdicts[question]) for question in by_rater.values()]
         )
@@ -822,20 +736,17 @@ def together_table(project: Project, choose: Options) -> Table:
         rows += [{**who, "stat": stat, **estimate_cells(figures[stat])} for stat in stats]
     notes += [*_about(met), *orientation_notes(seen)]
     if rows:
-        notes.append(
-            definition(
-                "of all raters together; n: the cases that two or more of them judged; interval over users"
-            )
+        about_all = (
+            "of all raters together; n: the cases that two or more of them judged; interval over users"
         )
+        notes.append(definition(about_all))
     else:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2
-        notes.append(
-            Note("fewer than two people have judged this project: choose raters" if few else nothing(met))
-        )
+        notes.append("fewer than two people have judged this project: choose raters" if few else nothing(met))
     first = next((row for row in rows if isinstance(row["value"], float)), None)
     answer = "" if first is None else (
-        f"{first['raters']} raters of {first['aspect']}: {label_of(str(first['stat']))} {_cell(first, 'value', 'ci')}."
+        f"{first['raters']} raters of {first['aspect']}: {label_of(str(first['stat']))} {figure_text(first, 'value')}."
     )  # fmt: skip
     return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer=answer)
 
@@ -853,11 +764,10 @@ def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, .
 
 # above this number of rows only Pearson is fast enough, because it needs no pass over the rows for each subset
 _MOST_WORK = 300_000_000
-_ENSEMBLES = (
-    Column("aspect", "Aspect"),
-    Column("protocol", "Protocol", minor=True),
+_ENSEMBLES = columns(
+    "aspect protocol?",
     Column("level", "Level"),
-    Column("stat", "Statistic", "statistic"),
+    "stat",
     Column("size", "Raters", "int"),
     Column("subsets", "Subsets", "int"),
     Column("min", "Lowest", "float"),
@@ -868,8 +778,7 @@ _ENSEMBLES = (
     Column("max", "Highest", "float"),
     Column("best", "Best set", minor=True),
     Column("worst", "Worst set", minor=True),
-    Column("n", "n", "int"),
-    Column("note", "Note"),
+    "n note",
 )
 
 
@@ -878,18 +787,16 @@ def ensembles_table(project: Project, choose: Options) -> Table:
     truth. Raises UsageError without a truth, for a metric, another statistic, a set too small, or too much work."""
     members = _members(project, choose)
     met = _met(project, choose.but(raters=members))
-    alike: dict[tuple[str, Question, str], list[Meeting]] = {}
-    for meeting in met.meetings:
-        alike.setdefault((meeting.protocol, meeting.b, meeting.aspect), []).append(meeting)
+    alike = grouped(((meeting.protocol, meeting.b, meeting.aspect), meeting) for meeting in met.meetings)
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     seen: dict[str, Orientation] = {}
     for (protocol, truth, aspect), several in alike.items():
         where = f"{protocol}, {aspect}"
         if len(several) < 2:
             continue
         if (protocol, aspect) in met.nominal:
-            notes.append(Note(f"{where}: {NO_ORDER}"))
+            notes.append(f"{where}: {NO_ORDER}")
             continue
         _bounded(len(several))
         asked = [*(meeting.a for meeting in several), truth]
@@ -898,19 +805,16 @@ def ensembles_table(project: Project, choose: Options) -> Table:
         known = int((~np.isnan(outer.stored[-1])).sum())
         if known > both.n:
             lacking = f"{known - both.n:,} of {known:,} cases with a truth ({(known - both.n) / known:.1%})"
-            notes.append(Note(f"{where}: {lacking} left out because one of the raters has no value"))
-        notes += [Note(f"{where}: {sentence}") for sentence in outer.left_out]
+            notes.append(f"{where}: {lacking} left out because one of the raters has no value")
+        notes += [f"{where}: {sentence}" for sentence in outer.left_out]
         seen[where] = both.seen
         about: Row = {"aspect": aspect, "protocol": protocol}
         rows += [about | row for row in _subsets(both, [question.rater for question in asked[:-1]], choose)]
     notes += [*_about(met), *orientation_notes(seen)]
     if not rows and not notes:
-        notes.append(Note("no two raters answered a question that the truth answered"))
-    notes.append(
-        definition(
-            "only cases with a value from the truth and all these raters count, so that all sizes use the same cases"
-        )
-    )
+        notes.append("no two raters answered a question that the truth answered")
+    same = "only cases with a value from the truth and all these raters count, so that all sizes use the same cases"
+    notes.append(definition(same))
     settings = {"raters": list(members)}
     return Table("Ensembles", _ENSEMBLES, tuple(rows), tuple(notes), settings, answer=_best_set(rows))
 
@@ -965,31 +869,25 @@ def _subsets(both: Pairs, names: Sequence[str], choose: Options) -> Iterator[Row
                 )
             for figures in subset_figures(stat, values[:-1], values[-1], groups):
                 first, middle, third = figures.quartiles or (None, None, None)
-                lacking = (
-                    f"{figures.undefined} of {figures.subsets} sets undefined" if figures.undefined else ""
-                )
-                best, worst = (
-                    " + ".join(names[at] for at in found) for found in (figures.best, figures.worst)
-                )
+                lacking = f"{figures.undefined} of {figures.subsets} sets undefined"
+                best, worst = (" + ".join(names[at] for at in ends) for ends in (figures.best, figures.worst))
                 yield {
                     "level": level, "stat": stat, "size": figures.size, "subsets": figures.subsets, "min": figures.low,
                     "q1": first, "median": middle, "q3": third, "mean": figures.mean, "max": figures.high, "best": best,
-                    "worst": worst, "n": both.n, "note": lacking,
+                    "worst": worst, "n": both.n, "note": lacking if figures.undefined else "",
                 }  # fmt: skip
 
 
 def _best_set(rows: Sequence[Row]) -> str:
     """The best set of the first aspect beside the best single rater."""
-    mine = [row for row in rows if isinstance(row["max"], float)]
-    mine = [
-        row
-        for row in mine
-        if all(row[key] == mine[0][key] for key in ("aspect", "protocol", "level", "stat"))
-    ]
-    if not mine:
+    known = [row for row in rows if isinstance(row["max"], float)]
+    alike = grouped(
+        (tuple(row[key] for key in ("aspect", "protocol", "level", "stat")), row) for row in known
+    )
+    if not alike:
         return ""
-    best = max(mine, key=lambda row: (float(str(row["max"])), -int(str(row["size"]))))
-    single = next(row for row in mine if row["size"] == min(int(str(r["size"])) for r in mine))
-    symbol = _SYMBOLS[str(best["stat"])]
-    alone = "" if best is single else f"; alone at best {single['best']} ({short(float(str(single['max'])))})"
-    return f"On {best['aspect']} the best set is {best['best']} ({symbol} {short(float(str(best['max'])))}){alone}."
+    mine = next(iter(alike.values()))
+    best = max(mine, key=lambda row: (real(row, "max"), -whole(row, "size")))
+    single = min(mine, key=lambda row: whole(row, "size"))
+    alone = "" if best is single else f"; alone at best {single['best']} ({short(real(single, 'max'))})"
+    return f"On {best['aspect']} the best set is {best['best']} ({_symbol(best)} {short(real(best, 'max'))}){alone}."

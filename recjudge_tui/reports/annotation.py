@@ -4,59 +4,51 @@ from __future__ import annotations
 
 from itertools import groupby
 from statistics import median
-from typing import NamedTuple
 
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.steps import Step
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
-from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
+from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.people import Assignment, Vote, done_seconds, project_assignments, votes
+from recjudge_tui.store.people import Vote, done_seconds, project_assignments, votes
 
-_COLUMNS = (
+_COLUMNS = columns(
     Column("annotator", "Annotator"),
-    Column("protocol", "Protocol"),
+    "protocol",
     Column("open", "Open", "int"),
     Column("done", "Done", "int"),
     Column("skipped", "Skipped", "int"),
     Column("median_seconds", "Median time", "seconds"),
     Column("stat", "Statistic", "statistic", minor=True),
     Column("agreement", "Agreement", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
-    Column("note", "Note"),
+    "ci_low ci_high n note",
 )
 _ABOUT = definition(
     "agreement: with the other annotators on the n cases that both finished, over all aspects, interval over users"
 )
 
 
-class RunningAgreement(NamedTuple):
-    """One annotator's agreement with the others; `n` counts the cases that others have finished too. `side` says from
-    which side pairs are seen."""
-
-    stat: str
-    estimate: Estimate
-    n: int
-    side: str = ""
-
-
 def annotation_table(db: Database, project_id: int) -> Table:
     """One row per annotator and protocol. Undefined agreement is None with the reason in `note`."""
+    assigned = sorted(project_assignments(db, project_id), key=lambda one: (one.protocol, one.rater))
     rows: list[Row] = []
-    for assignment in sorted(
-        project_assignments(db, project_id), key=lambda assignment: (assignment.protocol, assignment.rater)
-    ):
-        rows.append(_row(db, project_id, assignment))
+    for one in assigned:
+        times = done_seconds(db, one.rater_id, one.protocol)
+        rows.append({
+            "annotator": one.rater, "protocol": one.protocol, "open": one.open, "done": one.done, "skipped": one.skipped,
+            "median_seconds": median(times) if times else None,
+            **_running_agreement(db, project_id, one.rater_id, one.protocol),
+        })  # fmt: skip
     notes = (_ABOUT,) if rows else (Note("no annotators yet", step=Step("label")),)
     return Table("Annotation", _COLUMNS, tuple(rows), notes)
 
 
-def running_agreement(db: Database, project_id: int, rater_id: int, protocol: str) -> RunningAgreement:
-    """One annotator against all others on tasks that both finished; every pair and aspect is a row of its own.
+def _running_agreement(db: Database, project_id: int, rater_id: int, protocol: str) -> Row:
+    """One annotator against all others on tasks that both finished; every pair and aspect is a row of its own. `n` counts
+    the cases that others have finished too.
 
     Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users.
     """
@@ -66,7 +58,11 @@ def running_agreement(db: Database, project_id: int, rater_id: int, protocol: st
     from recjudge_tui.stats.agreement import agreement_estimates
 
     cast = votes(db, project_id, protocol)
-    pairs = _pairs(cast, rater_id)
+    pairs: list[tuple[Vote, Vote]] = []
+    for _, given in groupby(cast, key=lambda vote: (vote.case_id, vote.aspect)):
+        on_one = list(given)
+        mine = [vote for vote in on_one if vote.rater_id == rater_id]
+        pairs += [(own, vote) for own in mine for vote in on_one if vote.rater_id != rater_id]
     labels = None
     if pairs:
         values = np.array([vote.value for vote in cast])
@@ -77,42 +73,15 @@ def running_agreement(db: Database, project_id: int, rater_id: int, protocol: st
     systems, codes = np.unique([*first, *second], return_inverse=True)
     a, b = np.split(codes.astype(np.int64), 2)
     seen = orientation(a, b, np.array([name != "" for name in second], dtype=np.bool_), systems.tolist())
-    figures = agreement_estimates(
-        [mine.value * turn for (mine, _), turn in zip(pairs, seen.turn.tolist(), strict=True)],
-        [theirs.value * turn for (_, theirs), turn in zip(pairs, seen.turn.tolist(), strict=True)],
-        [mine.user_id for mine, _ in pairs],
-        seen.labels(labels),
-        (stat,),
-        mirrored=seen.mirrored,
+    own, others = (
+        [two[at].value * turn for two, turn in zip(pairs, seen.turn, strict=True)] for at in range(2)
     )
-    return RunningAgreement(stat, figures[stat], len({mine.case_id for mine, _ in pairs}), seen.words())
-
-
-def _pairs(cast: list[Vote], rater_id: int) -> list[tuple[Vote, Vote]]:
-    """Each of the rater's votes with every other vote on the same question."""
-    pairs: list[tuple[Vote, Vote]] = []
-    for _, given in groupby(cast, key=lambda vote: (vote.case_id, vote.aspect)):
-        on_one = list(given)
-        mine = [vote for vote in on_one if vote.rater_id == rater_id]
-        pairs += [(own, vote) for own in mine for vote in on_one if vote.rater_id != rater_id]
-    return pairs
-
-
-def _row(db: Database, project_id: int, assignment: Assignment) -> Row:
-    times = done_seconds(db, assignment.rater_id, assignment.protocol)
-    so_far = running_agreement(db, project_id, assignment.rater_id, assignment.protocol)
-    return {
-        "annotator": assignment.rater,
-        "protocol": assignment.protocol,
-        "open": assignment.open,
-        "done": assignment.done,
-        "skipped": assignment.skipped,
-        "median_seconds": median(times) if times else None,
-        "stat": so_far.stat,
-        "agreement": so_far.estimate.value,
-        **interval_cells(so_far.estimate),
-        "n": so_far.n,
-        "note": join_notes(so_far.estimate.note, so_far.side)
-        if so_far.n
-        else "no case that another annotator has also finished",
-    }
+    users = [own.user_id for own, _ in pairs]
+    figure = agreement_estimates(own, others, users, seen.labels(labels), (stat,), mirrored=seen.mirrored)[
+        stat
+    ]
+    note = (
+        join_notes(figure.note, seen.words()) if pairs else "no case that another annotator has also finished"
+    )
+    n = len({own.case_id for own, _ in pairs})
+    return {"stat": stat, "agreement": figure.value, **interval_cells(figure), "n": n, "note": note}

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.calibration import strictness_table
-from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.scales import is_judging
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Row, Table, columns
 from recjudge_tui.reports.declare import Options, table_of
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question, Rater, project_questions, project_raters
 
-_COLUMNS = (
+_COLUMNS = columns(
     Column("part", "Part"),
-    Column("protocol", "Protocol"),
-    Column("rater", "Rater"),
+    "protocol rater",
     Column("of", "Reference"),
-    Column("figure", "Figure"),
-    Column("label", "Label", minor=True),
-    Column("count", "Count", "int", minor=True),
-    Column("value", "Value", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
-    Column("note", "Note"),
+    "figure label? count? value ci_low ci_high n note",
 )
 _COUNTS = ("wins", "losses", "ties", "true_ties", "position_ties")
 
@@ -51,37 +44,38 @@ def benchmark(project: Project, choose: Options) -> Table:
     notes: list[str] = []
     for protocol, reference in consensus.items():
         stats: tuple[str, ...] = ("qwk", "percent")
-        tables = [table_of(project, "agreement", protocol=protocol, raters=annotators, stats=stats)]
+        met = [table_of(project, "agreement", protocol=protocol, raters=annotators, stats=stats)]
         if reference:
             stats = (*stats, "concurrence") if protocol == SAER[1] else stats
-            tables.append(
-                table_of(
-                    project, "agreement", protocol=protocol, raters=(judge,), truth=reference, stats=stats
-                )
-            )
+            among: dict[str, object] = {
+                "protocol": protocol,
+                "raters": (judge,),
+                "truth": reference,
+                "stats": stats,
+            }
+            met.append(table_of(project, "agreement", **among))
         elif any(q.protocol == protocol for q in questions):
             notes.append(f"no consensus of {protocol} labels: combine the annotators into one")
-        for table in tables:
-            rows += [
-                _row("agreement", row, rater=row["rater_a"], of=row["rater_b"], figure=row["stat"])
-                for row in table.rows
-            ]
+        for row in (row for table in met for row in table.rows):
+            rows.append(_row("agreement", row, rater=row["rater_a"], of=row["rater_b"], figure=row["stat"]))
     strictness = strictness_table(project, (judge,), annotators)
     for row in strictness.rows:
         figure = f"{row['figure']} {row['label']}".strip()
         rows.append(_row("strictness", row, of=row["against"], figure=figure))
     shares = table_of(project, "leaderboard", protocol=SAER[0])
-    for row in _by(who, shares):
-        figure = f"share {row['label']}"
-        rows.append(
-            _row("shares", row, protocol=SAER[0], of=row["system"], figure=figure, value=row["share"])
-        )
+    for row in (row for row in shares.rows if row["rater"] in who):
+        share = {"of": row["system"], "figure": f"share {row['label']}", "value": row["share"]}
+        rows.append(_row("shares", row, protocol=SAER[0], **share))
     counts = table_of(project, "robustness position", rater=judge, counts=True)
     position = table_of(project, "robustness position", gap=False)
-    for row in counts.rows:
-        rows += _counts(row)
+    for row, name in product(counts.rows, _COUNTS):
+        count, n = row.get(name), row["n"]
+        if isinstance(count, int) and isinstance(n, int):
+            share = {"value": count / n if n else None, "note": "" if n else "no verdicts"}
+            cells = {**_between(row), "figure": f"{name}, {row['counted']}", "count": count, "n": n, **share}
+            rows.append(_row("pairs", {"rater": row["rater"]}, **cells))
     # a row about all systems stands for several pairs of them
-    for row in (row for row in _by(who, position) if row["system"]):
+    for row in (row for row in position.rows if row["rater"] in who and row["system"]):
         consistency = {"figure": "consistency", "value": row["consistency"], "n": row["pairs"]}
         rows.append(_row("position", row, **_between(row), **consistency))
         why = "" if row["set_1_share"] is not None else "no pair has orders that disagree"
@@ -115,14 +109,8 @@ def _judge_and_people(
 def _consensus(
     questions: Iterable[Question], known: Mapping[str, Rater], truths: Sequence[str], protocol: str
 ) -> str:
-    met = sorted(
-        {
-            question.rater
-            for question in questions
-            if question.protocol == protocol
-            and (question.rater in truths if truths else known[question.rater].kind == "consensus")
-        }
-    )
+    asked = {question.rater for question in questions if question.protocol == protocol}
+    met = sorted(r for r in asked if (r in truths if truths else known[r].kind == "consensus"))
     if len(met) > 1:
         raise UsageError(
             f"several raters could be the consensus on {protocol} labels",
@@ -130,22 +118,6 @@ def _consensus(
             "Name the consensus for lists and the one for pairs with --truth A,B.",
         )
     return met[0] if met else ""
-
-
-def _by(who: Collection[str], table: Table) -> Iterator[Row]:
-    return (row for row in table.rows if row["rater"] in who)
-
-
-def _counts(row: Row) -> Iterator[Row]:
-    """Each count of pairs or calls with its share of the total."""
-    for name in _COUNTS:
-        count, n = row.get(name), row["n"]
-        if isinstance(count, int) and isinstance(n, int):
-            share = {"value": count / n if n else None, "note": "" if n else "no verdicts"}
-            figure = f"{name}, {row['counted']}"
-            yield _row(
-                "pairs", {"rater": row["rater"]}, **_between(row), figure=figure, count=count, n=n, **share
-            )
 
 
 def _between(row: Row) -> Row:

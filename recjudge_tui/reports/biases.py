@@ -25,11 +25,11 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, is_metric, rater_notes
-from recjudge_tui.reports.common.table import Column, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import interval_text, left_out_notes
+from recjudge_tui.reports.words import interval_text, left_out_notes, wide
 from recjudge_tui.shapes import Side, pairs, under_protocol, usual_questions
-from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan, ratio
+from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
@@ -41,7 +41,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import load_evaluation_data, ranked_slates
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import (
-    CaseColumns,
     Question,
     Ratings,
     judged_content,
@@ -65,21 +64,11 @@ COVARIATE_NOTE = (
     "length: characters of a text, or of the titles of a list; popularity: mean number of events of a list's items;"
     " homogeneity: 1 - ild of their categories (of their titles' words if no item has a category)"
 )
-_COLUMNS = (
-    Column("rater", "Rater"),
-    Column("truth", "Against"),
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect", minor=True),
-    Column("covariate", "Covariate"),
-    Column("figure", "Slope of"),
-    Column("value", "Slope", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
-    Column("users", "Users", "int", minor=True),
-    Column("sd", "SD", "float", minor=True),
-    Column("finding", "Finding"),
-    Column("note", "Note"),
-)
+_COLUMNS = columns(
+    "rater", Column("truth", "Against"), "protocol aspect?", Column("covariate", "Covariate"),
+    Column("figure", "Slope of"), Column("value", "Slope", "float"), *interval_columns(), "n users?",
+    Column("sd", "SD", "float", minor=True), Column("finding", "Finding"), "note",
+)  # fmt: skip
 # of each case its covariate, of its second list too if it has two: (cases,), NaN where unknown
 _Covariate = tuple[FloatArray, FloatArray]
 
@@ -106,32 +95,23 @@ class Slope:
 def biases(project: Project, choose: Options) -> Table:
     """The slopes, read as one row a rater and question with a column for each covariate."""
     raters = (choose.rater,) if choose.rater else ()
-    table = biases_table(
-        project.db,
-        project.id,
-        raters,
-        choose.truth,
-        protocol=choose.protocol,
-        aspect=choose.aspect,
-        k=choose.k,
-    )
+    about = {"protocol": choose.protocol, "aspect": choose.aspect, "k": choose.k}
+    table = biases_table(project.db, project.id, raters, choose.truth, **about)
     shown = [row for row in table.rows if str(row["finding"]).startswith("favours")]
     first = "; ".join([*dict.fromkeys(f"{row['rater']} {row['finding']}" for row in shown)][:3])
     said = f"{first}." if first else "No preference is shown." if table.rows else ""
-    lines: dict[tuple[object, ...], Row] = {}
-    for row in table.rows:
-        key = tuple(row[name] for name in ("rater", "truth", "protocol", "aspect"))
-        line = lines.setdefault(key, dict(zip(("rater", "truth", "protocol", "aspect"), key, strict=True)))
+
+    def slope(row: Row) -> str:
         value = row["value"]
-        line[str(row["covariate"])] = (
-            f"{value:+.2f} [{interval_text(row, 'float')}]" if isinstance(value, float) else "–"
-        )
-    named = [name for name in COVARIATES if any(name in line for line in lines.values())]
+        return f"{value:+.2f} [{interval_text(row, 'float')}]" if isinstance(value, float) else "–"
+
+    lines = wide(table.rows, "rater truth protocol aspect", lambda row: row["covariate"], slope)
+    named = [name for name in COVARIATES if any(name in line for line in lines)]
     heads = (
         Column("rater", "rater"), Column("truth", "beyond"), Column("protocol", "protocol"), Column("aspect", "aspect"),
         *(Column(name, name) for name in named),
     )  # fmt: skip
-    return replace(table, answer=said, brief=Table(table.title, heads, tuple(lines.values())))
+    return replace(table, answer=said, brief=Table(table.title, heads, tuple(lines)))
 
 
 def biases_table(
@@ -170,32 +150,22 @@ def biases_table(
 
     def excluded(level: float) -> list[bool | None]:
         again = found if level == LEVEL else [slope.estimate(level) for slope in slopes]
-        return [
-            None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high for e in again
-        ]
+        ends = [(estimate.ci_low, estimate.ci_high) for estimate in again]
+        return [None if low is None or high is None else not low <= 0 <= high for low, high in ends]
 
     claims = holm_claims(excluded, LEVEL)
     against = ", ".join(truth)
     rows: list[Row] = [
         {
-            "rater": slope.question.rater,
-            "truth": against if slope.figure == BEYOND else "",
-            "protocol": slope.question.protocol,
-            "aspect": slope.question.aspect,
-            "covariate": slope.covariate,
-            "figure": slope.figure,
-            **estimate_cells(estimate),
-            "users": np.unique(slope.user).size,
-            "sd": none_if_nan(slope.sd),
-            "finding": _finding(slope, estimate, against, claimed=claimed),
+            **slope.question._asdict(), "truth": against if slope.figure == BEYOND else "", "covariate": slope.covariate,
+            "figure": slope.figure, **estimate_cells(estimate), "users": np.unique(slope.user).size,
+            "sd": none_if_nan(slope.sd), "finding": _finding(slope, estimate, against, claimed=claimed),
         }
         for slope, estimate, claimed in zip(slopes, found, claims, strict=True)
-    ]
+    ]  # fmt: skip
     notes = [definition(FORMULA), definition(COVARIATE_NOTE)] if rows else ["no rating of lists or texts yet"]
-    if len(rows) > 1:
-        notes.append(
-            definition(f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows")
-        )
+    several = f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows"
+    notes += [definition(several)] if len(rows) > 1 else []
     notes += [] if raters else left_out_notes(left_out)
     notes += rater_notes(known[name] for name in dict.fromkeys([*(q.rater for q in asked), *truth]))
     settings = {"truth": against, "k": k}
@@ -232,9 +202,8 @@ def measured_slopes(
         of_texts = protocol_facts(question.protocol).unit == "explanation"
         reason = NO_ORDER if (question.protocol, question.aspect) in unordered else ""
         for name in ("length",) if of_texts else COVARIATES:
-            slopes.append(_slope(ratings, question, [], name, covariates[name], reason))
-            if alike:
-                slopes.append(_slope(ratings, question, alike, name, covariates[name], reason))
+            for beside in ([], alike) if alike else ([],):
+                slopes.append(_slope(ratings, question, beside, name, covariates[name], reason))
     return slopes
 
 
@@ -260,7 +229,10 @@ def _slope(
     shown = np.concatenate([first[rows], second[rows][cases.is_pair[rows]]])
     sd = float(shown.std()) if shown.size else nan
     single = ~cases.is_pair[rows]
-    x, y = (np.where(single, part - _user_means(part, user), part) for part in (x, y))
+    owner, _ = encode(user)
+    count = np.bincount(owner)
+    of_user = (np.bincount(owner, weights=part)[owner] / count[owner] for part in (x, y))
+    x, y = (np.where(single, part - mean, part) for part, mean in zip((x, y), of_user, strict=True))
     differ = np.abs(x) > 1e-9 * max(1.0, float(np.abs(shown).max(initial=0.0)))
     kept = np.isin(user, user[differ])
     if not reason and not rows.size:
@@ -272,16 +244,9 @@ def _slope(
     return Slope(question, name, figure, x[kept] / scale, y[kept], user[kept], sd, reason)
 
 
-def _user_means(values: FloatArray, user: IntArray) -> FloatArray:
-    codes = np.unique(user, return_inverse=True)[1]
-    means: FloatArray = (np.bincount(codes, weights=values) / np.bincount(codes))[codes]
-    return means
-
-
 def _covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapping[str, _Covariate]:
     """Covariate -> its values for the cases of these ratings."""
-    cases: CaseColumns = ratings.cases
-    content = judged_content(db, project_id, cases.ids)
+    content = judged_content(db, project_id, ratings.cases.ids)
     judged = np.unique(np.concatenate([np.zeros(0, np.int64), *(v.row for v in ratings.verdicts.values())]))
     slates = np.unique(np.concatenate([content.slate_a[judged], content.slate_b[judged]]))
     ranked = dict(ranked_slates(db, project_id, slates[slates > 0].tolist()))
@@ -293,10 +258,8 @@ def _covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapp
         known: dict[int, float | None] = dict(zip(ranked, values, strict=True))
         return _looked_up(known, content.slate_a), _looked_up(known, content.slate_b)
 
-    lengths = [
-        float(sum(len(data.titles.get(item) or item) for item in shown.items[:k]))
-        for shown in ranked.values()
-    ]
+    titles = ([data.titles.get(item) or item for item in shown.items[:k]] for shown in ranked.values())
+    lengths = [float(sum(map(len, shown))) for shown in titles]
     of_titles, of_texts = of_lists(lengths), _looked_up(text_lengths(db, project_id), content.explanation)
     return {
         "length": (np.where(content.explanation > 0, of_texts, of_titles[0]), of_titles[1]),

@@ -3,7 +3,7 @@ sections of a passport and a figure, computed from the verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
 from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
@@ -30,16 +30,15 @@ from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
-_WHERE = (Column("protocol", "Protocol"), Column("aspect", "Aspect"))
-_NOTE = Column("note", "Note")
+_WHERE = columns("protocol aspect")
 _ERROR = (
-    *_WHERE, Column("stage", "Confidence"), Column("stat", "Figure"), Column("value", "Value", "float"),
-    *interval_columns(), Column("n", "n", "int"), _NOTE,
+    *_WHERE, Column("stage", "Confidence"), Column("stat", "Figure"), *columns("value"), *interval_columns(),
+    *columns("n note"),
 )  # fmt: skip
 _RELIABILITY = (
     *_WHERE, Column("stage", "Confidence"), Column("low", "From", "float", decimals=2),
     Column("high", "To", "float", decimals=2), Column("n", "n", "int"), Column("confidence", "Mean", "share"),
-    Column("accuracy", "Right", "share"), *interval_columns("share"), Column("gap", "Gap", "float"), _NOTE,
+    Column("accuracy", "Right", "share"), *interval_columns("share"), Column("gap", "Gap", "float"), *columns("note"),
 )  # fmt: skip
 _ABOUT = (
     "ece: mean gap between confidence and accuracy, over bins; biased upwards with few cases, as its interval shows",
@@ -148,24 +147,17 @@ def error_table(questions: Sequence[Stated]) -> Table:
     for question in questions:
         reasons = ("", question.fitted.note if question.usable.any() else "")
         for stage, reason in zip(STAGES, reasons, strict=True):
-            for stat, estimate in _figures(question, stage).items():
+            sure, right, users = question.at(stage)
+            found = {"ece": calibration.calibration_error(sure, right, users, BINS)}
+            if sure.size:
+                found["overconfidence"] = calibration.overconfidence(sure, right, users)
+                found["brier"] = calibration.brier_score(sure, right, users)
+                found["accuracy"] = share_estimate(right, users)
+            for stat, estimate in found.items():
                 where = {"protocol": question.pair.protocol, "aspect": question.pair.aspect, "stage": stage}
-                rows.append(
-                    where | {"stat": stat} | estimate_cells(estimate) | {"note": reason or estimate.note}
-                )
+                cells = estimate_cells(estimate) | {"note": reason or estimate.note}
+                rows.append(where | {"stat": stat} | cells)
     return _table("Calibration", _ERROR, rows, questions)
-
-
-def _figures(question: Stated, stage: str) -> dict[str, Estimate]:
-    sure, right, users = question.at(stage)
-    if not sure.size:
-        return {"ece": undefined(calibration.NO_CONFIDENCE)}
-    return {
-        "ece": calibration.calibration_error(sure, right, users, BINS),
-        "overconfidence": calibration.overconfidence(sure, right, users),
-        "brier": calibration.brier_score(sure, right, users),
-        "accuracy": share_estimate(right, users),
-    }
 
 
 def reliability_table(questions: Sequence[Stated]) -> Table:
@@ -232,8 +224,8 @@ _ABOUT_BIAS = (
     " users; below 0: the rater is stricter than the others"
 )
 _STRICTNESS = (
-    Column("rater", "Rater"), Column("against", "Against"), *_WHERE, Column("figure", "Figure"), Column("label", "Label"),
-    Column("count", "Count", "int"), Column("value", "Value", "float"), *interval_columns(), Column("n", "n", "int"), _NOTE,
+    *columns("rater"), Column("against", "Against"), *columns("protocol aspect figure label count value"),
+    *interval_columns(), *columns("n note"),
 )  # fmt: skip
 
 
@@ -258,6 +250,13 @@ def strictness_table(
         bounds = value_bounds(db, project_id, alike[0], met.stored)
         names = label_names(db, project_id, protocol, aspect, met.stored.reshape(-1))
         unordered = (protocol, aspect) in categories(db, project_id)
+        labels = names or {}
+        if how.mirrored:
+            # without a common side a label and its mirror are one
+            sides = {
+                v: f"{name} or {labels[-v]}" if -v in labels and v else name for v, name in labels.items()
+            }
+            labels = {v: name for v, name in sides.items() if v >= 0}
         no_bias = NO_ORDER if unordered else NO_SIDE if how.mirrored else ""
         where = {"protocol": protocol, "aspect": aspect}
         values, users = known.matrix, known.user
@@ -269,7 +268,7 @@ def strictness_table(
             rows.append(head | {"figure": "bias", "against": against, "label": ""} | estimate_cells(bias))
             given = ~np.isnan(values[place])
             answers = np.abs(values[place][given]) if how.mirrored else values[place][given]
-            for value, name in (_sided(names or {}) if how.mirrored else names or {}).items():
+            for value, name in labels.items():
                 share = share_estimate(answers == value, users[given])
                 count: Row = {"figure": "share", "label": name, "count": int((answers == value).sum())}
                 rows.append(head | {"against": ""} | count | estimate_cells(share))
@@ -279,11 +278,6 @@ def strictness_table(
         notes.append(definition("bias on pairs: above 0, the rater favours A more than the others do"))
     nobody = ("none of these raters has judged anything",)
     return Table("Strictness", _STRICTNESS, tuple(rows), tuple(notes) if rows else nobody)
-
-
-def _sided(names: Mapping[float, str]) -> dict[float, str]:
-    """The labels of pairs without a common side: a label and its mirror are one."""
-    return {v: f"{name} or {names[-v]}" if -v in names and v else name for v, name in names.items() if v >= 0}
 
 
 def _bias(

@@ -15,7 +15,7 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies.profile import profile_text
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Column, Note, Row, Table
+from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.case_detail import CaseDetail, CaseFlag, case_detail
 from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.data import slate_top
@@ -218,39 +218,20 @@ def _verdict_lines(details: Sequence[CaseDetail]) -> Iterator[str]:
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
 
-_ITEMS = (
-    Column("system", "System"),
-    Column("side", "Side"),
-    Column("rank", "Rank", "int"),
-    Column("title", "Title"),
-    Column("brand", "Brand"),
-    Column("category", "Category"),
-    Column("flags", "Flagged"),
+_ITEMS = columns(
+    "system",
+    "side|Side",
+    "rank",
+    "title|Title",
+    "brand|Brand",
+    "category|Category",
+    "flags|Flagged",
 )
-_VERDICTS = (
-    Column("verdict_id", "Verdict"),
-    Column("rater", "Rater"),
-    Column("rater_kind", "Kind"),
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect"),
-    Column("label", "Label"),
-    Column("value", "Value", "float"),
-    Column("confidence", "Confidence", "float", decimals=2),
-    Column("flips", "Flips when swapped"),
-    Column("failed", "Failed"),
-    Column("run_id", "Run"),
-    Column("prompt", "Prompt"),
-    Column("why", "Reader"),
-    Column("note", "Rater's note"),
-)
-_SAID = (
-    Column("rater", "Rater"),
-    Column("aspect", "Aspect"),
-    Column("set_one", "Shown first"),
-    Column("label", "Label"),
-    Column("reasoning", "Reasoning"),
-    Column("error", "Failure"),
-)
+_VERDICTS = columns(
+    "verdict_id|Verdict", "rater", "rater_kind|Kind", "protocol aspect label value", "confidence|Confidence|float|2",
+    "flips|Flips when swapped", "failed|Failed", "run_id|Run", "prompt", "why|Reader", "note|Rater's note",
+)  # fmt: skip
+_SAID = columns("rater aspect", "set_one|Shown first", "label", "reasoning|Reasoning", "error|Failure")
 
 
 def case_report(db: Database, case_id: int) -> Page:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, groupby
@@ -22,11 +22,12 @@ from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import categories, label_names, rater_notes, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first, whole
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS
+from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import (
     ABSENT,
     FAILED,
@@ -102,7 +103,7 @@ class Level(NamedTuple):
 class Test(NamedTuple):
     """The test that fits a part; `p` is None if there is nothing to test, and `note` says why."""
 
-    name: str | None = None
+    test: str | None = None
     statistic: float | None = None
     df: int | None = None
     p: float | None = None
@@ -176,11 +177,8 @@ class Part:
         """The mean of the second minus the mean of the first, with its interval over users."""
         if not self.both.n:
             return undefined("no case that both were asked about")
-        reach = (
-            None
-            if self.bounds is None
-            else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
-        )
+        widest = None if self.bounds is None else self.bounds[1] - self.bounds[0]
+        reach = None if widest is None else (-widest, widest)
         return mean_estimate(self.differences, self.both.user, reach)
 
     @cached_property
@@ -229,12 +227,8 @@ class Part:
         if between_two:
             return Test(MCNEMAR, p=sign_test(self.up, self.down), note=about_means)
         margins, symmetry = stuart_maxwell(self.counts), bowker(self.counts)
-        few = (
-            f"only {self.changed} cases changed, so chi-squared is only approximate"
-            if self.changed < _FEW
-            else ""
-        )
-        note = join_notes(few, about_means)
+        few = f"only {self.changed} cases changed, so chi-squared is only approximate"
+        note = join_notes(few if self.changed < _FEW else "", about_means)
         return Test(STUART_MAXWELL, margins.statistic, margins.df, margins.p, symmetry.p, note)
 
 
@@ -287,9 +281,10 @@ def compare(project: Project, choose: Options) -> Table:
 
 def written(table: Table, fmt: str) -> str | None:
     """The prompts as text are a diff that programs can read."""
-    if fmt != "text" or "diff" not in table.settings:
+    headers = table.settings.get("diff")
+    if fmt != "text" or not isinstance(headers, list):
         return None
-    return "\n".join(safe_text(line) for line in _lines(table))
+    return "\n".join(map(safe_text, [*headers, *(f"{row['sign']}{row['line']}" for row in table.rows)]))
 
 
 def ends(table: Table) -> tuple[int, str]:
@@ -340,49 +335,29 @@ def compare_sides(
         among = shared_questions(project, sides, selection)
     ratings = verdicts_of(project, (q for meeting in among for q in meeting[:2]), selection)
     parts = [part for meeting in among for part in _parts(project, ratings, meeting, sides, by_system)]
+    # the protocol under which each side answered the first question; a side without runs has its own
+    protocols = [q.protocol for q in among[0][:2]] if among else [side.protocol for side in sides]
     a, b = (
         run_configurations(project.db, side.rater_id, protocol, side.run_id) if protocol else []
-        for side, protocol in zip(sides, _protocols(sides, among), strict=True)
+        for side, protocol in zip(sides, protocols, strict=True)
     )
     prompt = prompt_change(project, (first.name, second.name), a, b)
     several = sorted({meeting.protocol for meeting in among})
     if len(several) > 1 and prompt.first and prompt.second:
         where = f"of {among[0].protocol}; they met under {', '.join(several)}"
         prompt = prompt._replace(note=join_notes(where, prompt.note))
-    notes: list[str] = []
-    if not among:
-        notes.append(
-            Note(f"no question that both {first.name} and {second.name} answered", "data", Step("judge", {}))
-        )
+    nothing = f"no question that both {first.name} and {second.name} answered"
+    notes: list[str] = [] if among else [Note(nothing, "data", Step("judge", {}))]
     notes += dict.fromkeys(
         f"{p.meeting.protocol}, {p.meeting.aspect}: {note}" for p in parts for note in p.pairs.left_out
     )
-    notes += _orientations(part for part in parts if not part.system)
+    seen = {f"{p.meeting.protocol}, {p.meeting.aspect}": p.both.seen for p in parts if not p.system}
+    notes += map(str, orientation_notes(seen))
     notes += rater_notes(ratings.raters[side.rater] for side in sides)
     notes += scale_notes(project.db, project.id, ((meeting.protocol, meeting.aspect) for meeting in among))
     return Changes(
         project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
     )  # fmt: skip
-
-
-def _protocols(sides: Sides, among: Sequence[Meeting]) -> tuple[str | None, str | None]:
-    """The protocol under which each side answered the first question; a side without runs has its own."""
-    if among:
-        return among[0].a.protocol, among[0].b.protocol
-    return sides[0].protocol, sides[1].protocol
-
-
-def _orientations(parts: Iterable[Part]) -> list[str]:
-    """What A and B mean, one note for each meaning."""
-    places: dict[str, list[str]] = {}
-    for part in parts:
-        if words := part.both.seen.words():
-            places.setdefault(words, []).append(f"{part.meeting.protocol}, {part.meeting.aspect}")
-    return (
-        list(places)
-        if len(places) == 1
-        else [f"{', '.join(where)}: {words}" for words, where in places.items()]
-    )
 
 
 def _parts(
@@ -457,24 +432,10 @@ def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:
 # ---- towards people --------------------------------------------------------------------------------------------------
 
 
-class Towards(NamedTuple):
-    """How many of `n` cases that a third rater answered moved towards it and away, and the agreement of both sides."""
-
-    truth: str
-    n: int
-    towards: int
-    away: int
-    stat: str
-    before: float | None
-    after: float | None
-    change: float | None
-    ci_low: float | None
-    ci_high: float | None
-
-
-def towards(changes: Changes, part: Part, truth: str | None = None) -> Towards | None:
+def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | None:
     """Whether the changes went towards a rater: the one named, else, of two judges, the people or consensus with the most
-    labels on these cases; None where there are fewer than FEWEST_CASES."""
+    labels on these cases; None where there are fewer than FEWEST_CASES. How many of the `n` cases that it answered moved
+    towards it and away, and the agreement of both sides with it."""
     project, met = changes.project, part.both
     raters = changes.ratings.raters
     if truth is not None:
@@ -490,15 +451,16 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Towards |
     of_judges = all(raters[side.rater].kind in RUN_RATERS for side in (changes.first, changes.second))
     if not part.labelled or not beside or not (truth or of_judges):
         return None
-    known = verdicts_of(project, beside, changes.selection).verdicts
-    given = {question: np.full(met.cases.ids.size, np.nan) for question in beside}
-    for question, values in given.items():
-        values[known[question].row] = known[question].value
-    counts = {question: int((~np.isnan(values[met.row])).sum()) for question, values in given.items()}
+    given = {}
+    for question, verdicts in verdicts_of(project, beside, changes.selection).verdicts.items():
+        values = np.full(met.cases.ids.size, np.nan)
+        values[verdicts.row] = verdicts.value
+        given[question] = values[met.row]
+    counts = {question: int((~np.isnan(values)).sum()) for question, values in given.items()}
     chosen = max(beside, key=lambda question: (counts[question], rank_of(raters[question.rater])))
     if counts[chosen] < FEWEST_CASES:
         return None
-    at = given[chosen][met.row] * met.seen.turn
+    at = given[chosen] * met.seen.turn
     kept = ~np.isnan(at)
     x, y, t, user = met.x[kept], met.y[kept], at[kept], met.user[kept]
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
@@ -507,21 +469,18 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Towards |
         RatedCases(y, t, user), RatedCases(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
         stat, mirrored=met.seen.mirrored,
     )  # fmt: skip
-    return Towards(
-        chosen.rater, int(kept.sum()), int((after < before).sum()), int((after > before).sum()), stat, found.earlier,
-        found.later, found.change.value, found.change.ci_low, found.change.ci_high,
-    )  # fmt: skip
+    return {
+        "truth": chosen.rater, "n": int(kept.sum()), "towards": int((after < before).sum()),
+        "away": int((after > before).sum()), "stat": stat, "before": found.earlier, "after": found.later,
+        "change": found.change.value, **interval_cells(found.change),
+    }  # fmt: skip
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
-_WHO = (
-    Column("rater_a", "From"), Column("rater_b", "To"), Column("protocol", "Protocol"), Column("aspect", "Aspect"),
-)  # fmt: skip
-_SYSTEM = Column("system", "System")
-_SUMMARY = (
-    Column("n", "n", "int"), Column("changed", "Changed", "int"), Column("share", "Share", "share"),
-    Column("up", "Up", "int"), Column("down", "Down", "int"),
+_WHO = columns(Column("rater_a", "From"), Column("rater_b", "To"), "protocol aspect system")
+_SUMMARY = columns(
+    "n", Column("changed", "Changed", "int"), "share", Column("up", "Up", "int"), Column("down", "Down", "int"),
     Column("users_up", "Users up", "int", minor=True),
     Column("users_down", "Users down", "int", minor=True), Column("up_is", "Up is"),
     Column("down_is", "Down is"), Column("test", "Test"),
@@ -530,36 +489,25 @@ _SUMMARY = (
     Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
     Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4),
     Column("mean_a", "Mean from", "float", minor=True), Column("mean_b", "Mean to", "float", minor=True),
-    Column("difference", "Difference", "float"), *interval_columns(), Column("only_a", "Only from", "int"),
-    Column("only_b", "Only to", "int"), Column("failed", "Failed", "int"), Column("note", "Note"),
+    Column("difference", "Difference", "float"), "ci_low ci_high", Column("only_a", "Only from", "int"),
+    Column("only_b", "Only to", "int"), "failed note",
 )  # fmt: skip
-_TRANSITIONS = (
-    Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"),
-    Column("count", "Count", "int"), Column("share", "Share", "share"), Column("n", "n", "int"),
+_FROM_TO = (Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"))
+_VALUES = (
     Column("value_from", "Value said", "float", minor=True),
     Column("value_to", "Value now", "float", minor=True),
-)  # fmt: skip
+)
+_TRANSITIONS = columns(*_FROM_TO, "count share n", *_VALUES)
 _CASES = (
     Column("case_id", "Case"), Column("user", "User"), Column("context", "Context"),
-    Column("served_at", "Served", "time"), Column("item", "Item", minor=True), Column("systems", "Systems"),
-    Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"),
-    Column("value_from", "Value said", "float", minor=True),
-    Column("value_to", "Value now", "float", minor=True), Column("verdict_a", "Verdict", minor=True),
-    Column("verdict_b", "Verdict now", minor=True),
+    Column("served_at", "Served", "time"), Column("item", "Item", minor=True), Column("systems", "Systems"), *_FROM_TO,
+    *_VALUES, Column("verdict_a", "Verdict", minor=True), Column("verdict_b", "Verdict now", minor=True),
 )  # fmt: skip
-_SEEN_FIRST = (
-    "protocol",
-    "aspect",
-    "system",
-    "n",
-    "changed",
-    "up",
-    "down",
-    "p_holm",
-    "difference",
-    "ci_low",
-    "ci_high",
-)
+_SUMMARY_FIRST = "protocol aspect system n changed up down p_holm difference ci_low ci_high".split()
+_TRANSITIONS_FIRST = "protocol aspect system from to direction count share".split()
+_CASES_FIRST = "case_id user systems from to direction".split()
+# what is undefined where changes have no direction
+_DIRECTED = "up down users_up users_down up_is down_is mean_a mean_b difference ci_low ci_high".split()
 
 
 def direction_words(protocol: str) -> tuple[str, str]:
@@ -574,53 +522,41 @@ def summary(changes: Changes, truth: str | None = None) -> Table:
     for name in ("p", "p_symmetry"):
         adjusted = holm([p if isinstance(p := row[name], float) else None for row in rows])
         rows = [row | {f"{name}_holm": p} for row, p in zip(rows, adjusted, strict=True)]
-    notes = list(changes.notes)
-    if changes.differences:
-        notes.insert(0, f"the runs differ in {'; '.join(changes.differences)}")
-    notes += [
-        definition(_TESTS),
-        definition("difference: mean of the second minus the first; interval over users"),
-    ]
+    notes = [f"the runs differ in {'; '.join(changes.differences)}"] if changes.differences else []
+    notes += [*changes.notes, definition(_TESTS)]
+    notes.append(definition("difference: mean of the second minus the first; interval over users"))
     table = _table("Changes", _SUMMARY, rows, changes, notes)
-    whole = next((part for part in changes.parts if not part.system), None)
-    moved = towards(changes, whole, truth) if whole is not None and whole.changed else None
-    shown = [name for name in _SEEN_FIRST if name != "system" or changes.by_system]
-    facts = {} if moved is None else {"towards": moved._asdict()}
-    return replace(
-        table, facts=facts, answer=_answer(changes, rows, moved), brief=with_columns([table], shown)[0]
-    )
+    of_all = next((part for part in changes.parts if not part.system), None)
+    moved = towards(changes, of_all, truth) if of_all is not None and of_all.changed else None
+    facts = {} if moved is None else {"towards": moved}
+    return seen_first(replace(table, facts=facts, answer=_answer(changes, rows, moved)), _SUMMARY_FIRST)
 
 
-def _answer(changes: Changes, rows: Sequence[Row], moved: Towards | None) -> str:
+def _answer(changes: Changes, rows: Sequence[Row], moved: Row | None) -> str:
     row = next((row for row in rows if row["n"] and row["changed"] is not None), None)
     if row is None:
         return ""
     first, second = changes.first.name, changes.second.name
     about = f" ({row['protocol']} {row['aspect']})" if len(rows) > 1 else ""
     if not row["changed"]:
-        return f"{second} says the same as {first} on all {quantity(_int(row['n']), 'case')}{about}."
+        return f"{second} says the same as {first} on all {quantity(whole(row, 'n'), 'case')}{about}."
     if moved is not None:
         figures = ""
-        if moved.before is not None and moved.after is not None:
-            figures = f" ({STATISTICS[moved.stat].in_text} {moved.before:.2f} to {moved.after:.2f}"
-            if moved.change is not None and moved.ci_low is not None:
-                figures += f", change {moved.change:+.2f} [{moved.ci_low:.2f}, {moved.ci_high:.2f}]"
-            figures += ")"
-        return (
-            f"{second} moved {moved.towards} of {quantity(moved.n, 'case')} towards {moved.truth}{figures} and"
-            f" {moved.away} away{about}."
-        )
-    p = row["p_holm"]
-    chance = "" if not isinstance(p, float) else " (p < .001)" if p < 0.001 else f" (p {p:.3f})"
-    ways = (
-        "" if row["up"] is None else f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}{chance}"
-    )
+        if None not in (moved["before"], moved["after"]):
+            figures = (
+                f"{STATISTICS[str(moved['stat'])].in_text} {moved['before']:.2f} to {moved['after']:.2f}"
+            )
+            if None not in (moved["change"], moved["ci_low"]):
+                figures += f", change {moved['change']:+.2f} [{moved['ci_low']:.2f}, {moved['ci_high']:.2f}]"
+            figures = f" ({figures})"
+        some = f"{moved['towards']} of {quantity(whole(moved, 'n'), 'case')}"
+        return f"{second} moved {some} towards {moved['truth']}{figures} and {moved['away']} away{about}."
+    p, ways = row["p_holm"], ""
+    if row["up"] is not None:
+        chance = "" if not isinstance(p, float) else " (p < .001)" if p < 0.001 else f" (p {p:.3f})"
+        ways = f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}{chance}"
     where = f" of {row['system']}" if row.get("system") else ""
-    return f"{second} differs from {first} on {row['changed']} of {quantity(_int(row['n']), 'case')}{where}{ways}{about}."
-
-
-def _int(cell: object) -> int:
-    return cell if isinstance(cell, int) else 0
+    return f"{second} differs from {first} on {row['changed']} of {quantity(whole(row, 'n'), 'case')}{where}{ways}{about}."
 
 
 def _summary_row(changes: Changes, part: Part) -> Row:
@@ -628,35 +564,17 @@ def _summary_row(changes: Changes, part: Part) -> Row:
     both, comparable, test = part.both, not part.note, part.test
     only_a, only_b, failed = part.outside
     row = _who(changes, part.meeting, part.system) | {
-        "n": both.n,
-        "changed": part.changed if comparable else None,
-        "share": part.changed / both.n if comparable and both.n else None,
-        **test._asdict(),
-        "only_a": only_a,
-        "only_b": only_b,
-        "failed": failed,
-    }
-    row["test"] = row.pop("name")
-    directed = (
-        "up",
-        "down",
-        "users_up",
-        "users_down",
-        "up_is",
-        "down_is",
-        "mean_a",
-        "mean_b",
-        "difference",
-        "ci_low",
-        "ci_high",
-    )
+        "n": both.n, "changed": part.changed if comparable else None,
+        "share": part.changed / both.n if comparable and both.n else None, **test._asdict(),
+        "only_a": only_a, "only_b": only_b, "failed": failed,
+    }  # fmt: skip
     if not part.directed:
-        return row | dict.fromkeys(directed)
+        return row | dict.fromkeys(_DIRECTED)
     users = users_for_each(both.y, both.x, both.user)
     means = [float(side.mean()) if both.n else None for side in (both.x, both.y)]
     ends = part.change
     cells = (part.up, part.down, *users, up, down, *means, ends.value, ends.ci_low, ends.ci_high)
-    return row | dict(zip(directed, cells, strict=True))
+    return row | dict(zip(_DIRECTED, cells, strict=True))
 
 
 def transitions(changes: Changes) -> Table:
@@ -668,28 +586,21 @@ def transitions(changes: Changes) -> Table:
         total = int(part.counts.sum())
         for (at_a, a), (at_b, b) in ((x, y) for x in enumerate(part.levels) for y in enumerate(part.levels)):
             count = int(part.counts[at_a, at_b])
+            way = "" if at_a == at_b or not part.ordered else up if at_b < at_a else down
             rows.append(_who(changes, part.meeting, part.system) | {
-                "from": a.name,
-                "to": b.name,
-                "direction": "" if at_a == at_b or not part.ordered else up if at_b < at_a else down,
-                "count": count,
-                "share": count / total if total else None,
-                "n": part.both.n,
-                "value_from": a.low,
-                "value_to": b.low,
+                "from": a.name, "to": b.name, "direction": way, "count": count, "share": count / total if total else None,
+                "n": part.both.n, "value_from": a.low, "value_to": b.low,
             })  # fmt: skip
     notes = [f"{p.meeting.protocol}, {p.meeting.aspect}: {p.note}" for p in changes.parts if p.note]
     table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
-    moved = [row for row in rows if row["from"] != row["to"] and row["count"]]
+    filled = [row for row in rows if row["count"]]
+    moved = [row for row in filled if row["from"] != row["to"]]
     answer = ""
     if moved:
-        most = max(moved, key=lambda row: _int(row["count"]))
-        ways = f"from {most['from']} to {most['to']}: {most['count']} of {quantity(_int(most['n']), 'case')}"
+        most = max(moved, key=lambda row: whole(row, "count"))
+        ways = f"from {most['from']} to {most['to']}: {most['count']} of {quantity(whole(most, 'n'), 'case')}"
         answer = f"Most changes of {changes.second.name} are {ways}."
-    who = ("protocol", "aspect", "system") if changes.by_system else ("protocol", "aspect")
-    shown = (*who, "from", "to", "direction", "count", "share")
-    met = replace(table, rows=tuple(row for row in rows if row["count"]))
-    return replace(table, answer=answer, brief=with_columns([met], shown)[0])
+    return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
 
 
 def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = None) -> Table:
@@ -704,33 +615,24 @@ def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = 
         ]
     table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
     answer = f"{changes.second.name} differs from {changes.first.name} on {quantity(len(rows), 'case')}."
-    brief = with_columns([table], ("case_id", "user", "systems", "from", "to", "direction"))[0]
-    return replace(table, answer="" if cell else answer, brief=brief)
+    return seen_first(replace(table, answer="" if cell else answer), _CASES_FIRST)
 
 
 def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
     before, now = case.labels
-    up, down = (
-        (f"towards {case.system_a}", f"towards {case.system_b}")
-        if compares_lists(protocol)
-        else direction_words(protocol)
-    )
+    up, down = direction_words(protocol)
+    if compares_lists(protocol):
+        up, down = f"towards {case.system_a}", f"towards {case.system_b}"
     changed = ordered and case.value_a != case.value_b
+    first, second = (
+        None if verdict is None else str(verdict) for verdict in (case.verdict_a, case.verdict_b)
+    )
     return {
-        "case_id": str(case.case_id),
-        "user": case.user_id,
-        "context": case.occasion.context,
-        "served_at": case.occasion.served_at,
-        "item": case.item_id,
-        "systems": case.systems,
-        "from": before,
-        "to": now,
-        "direction": "" if not changed else up if case.value_b > case.value_a else down,
-        "value_from": case.value_a,
-        "value_to": case.value_b,
-        "verdict_a": None if case.verdict_a is None else str(case.verdict_a),
-        "verdict_b": None if case.verdict_b is None else str(case.verdict_b),
-    }
+        "case_id": str(case.case_id), "user": case.user_id, "context": case.occasion.context,
+        "served_at": case.occasion.served_at, "item": case.item_id, "systems": case.systems, "from": before, "to": now,
+        "direction": "" if not changed else up if case.value_b > case.value_a else down, "value_from": case.value_a,
+        "value_to": case.value_b, "verdict_a": first, "verdict_b": second,
+    }  # fmt: skip
 
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
@@ -742,16 +644,16 @@ def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
 
 
 def _table(
-    title: str, columns: tuple[Column, ...], rows: Sequence[Row], changes: Changes, notes: Sequence[str]
+    title: str, cells: tuple[Column, ...], rows: Sequence[Row], changes: Changes, notes: Sequence[str]
 ) -> Table:
     settings = {
         "rater_a": changes.first.name, "rater_b": changes.second.name,
         "prompt_a": changes.prompt.first, "prompt_b": changes.prompt.second,
         "protocol": changes.selection.protocol, "aspect": changes.selection.aspect,
     }  # fmt: skip
-    system = (_SYSTEM,) if changes.by_system else ()
     name = f"{title}: {changes.first.name} to {changes.second.name}"
-    return Table(name, (*_WHO, *system, *columns), tuple(rows), tuple(notes), settings)
+    who = _WHO if changes.by_system else _WHO[:-1]
+    return Table(name, (*who, *cells), tuple(rows), tuple(notes), settings)
 
 
 # ---- prompts and settings --------------------------------------------------------------------------------------------
@@ -759,8 +661,7 @@ def _table(
 
 def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "", context: int = 3) -> tuple[str, ...]:
     """A unified diff of two texts; empty if they have the same lines, else its headers first. Lines are not escaped."""
-    lines = difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, n=context, lineterm="")
-    return tuple(lines)
+    return tuple(difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, n=context, lineterm=""))
 
 
 def prompt_change(
@@ -787,15 +688,9 @@ def prompt_change(
 def prompt_table(change: PromptChange) -> Table:
     """The diff as rows: the sign (`+`, `-`, `@`, a blank) and the line; the two headers are in the settings."""
     rows: tuple[Row, ...] = tuple({"sign": line[:1], "line": line[1:]} for line in change.lines[2:])
-    columns = (Column("sign", "±"), Column("line", "Line"))
+    shown = (Column("sign", "±"), Column("line", "Line"))
     settings = {"prompt_a": change.first, "prompt_b": change.second, "diff": list(change.lines[:2])}
-    return Table("Prompt", columns, rows, (change.note,) if change.note else (), settings)
-
-
-def _lines(table: Table) -> list[str]:
-    headers = table.settings["diff"]
-    assert isinstance(headers, list)
-    return [*headers, *(f"{row['sign']}{row['line']}" for row in table.rows)]
+    return Table("Prompt", shown, rows, (change.note,) if change.note else (), settings)
 
 
 def _differences(first: list[RunConfiguration], second: list[RunConfiguration]) -> list[str]:
@@ -806,14 +701,9 @@ def _differences(first: list[RunConfiguration], second: list[RunConfiguration]) 
         {"prompt": run.prompt} | dict(_flat(run.judge, "judge ")) | dict(_flat(run.settings))
         for run in (first[-1], second[-1])
     )
-    names = sorted(
-        before.keys() | after.keys(), key=lambda name: (name != "judge spec", name != "prompt", name)
-    )
-    return [
-        f"{name}: {_shown(before.get(name))} -> {_shown(after.get(name))}"
-        for name in names
-        if before.get(name) != after.get(name)
-    ]
+    changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    changed.sort(key=lambda name: (name != "judge spec", name != "prompt", name))
+    return [f"{name}: {_shown(before.get(name))} -> {_shown(after.get(name))}" for name in changed]
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:

@@ -5,7 +5,6 @@ and its agreement.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, groupby
 
 import numpy as np
@@ -16,13 +15,19 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.common.table import (
+    Note,
+    Row,
+    Table,
+    columns,
+    definition,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
-from recjudge_tui.stats.combining.consensus import Rule, joint
-from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
+from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.calls import CaseCost, case_costs
@@ -30,38 +35,17 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question, Ratings, project_raters
 
-_CASES = (
-    Column("rater", "Rater"),
-    Column("judge", "Judge", minor=True),
-    Column("protocol", "Protocol"),
-    Column("prompt", "Prompt"),
-    Column("aspects", "Aspects"),
-    Column("shots", "Shots"),
-    Column("cases", "Cases", "int"),
-    Column("calls", "Calls", "int", minor=True),
-    Column("calls_per_case", "Calls a case", "float", decimals=2),
-    Column("tokens_per_case", "Tokens a case", "float", minor=True, decimals=0),
-    Column("cost_per_case", "Cost a case", "usd"),
-    *interval_columns("usd"),
-    Column("human_ratio", "Vs. person", "float"),
-    Column("cost_usd", "Total", "usd", minor=True),
-    Column("note", "Note"),
-)
-_SETS = (
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect"),
-    Column("jury", "Judges"),
-    Column("size", "Size", "int"),
-    Column("rule", "Rule", minor=True),
-    Column("stat", "Statistic", "statistic"),
-    Column("value", "Agreement", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
-    Column("answered", "Answered", "share"),
-    Column("cost_per_case", "Cost a case", "usd"),
-    Column("efficient", "Worth it"),
-    Column("note", "Note"),
-)
+_CASES = columns(
+    "rater", "judge|(Judge)", "protocol prompt", "aspects|Aspects", "shots|Shots", "cases|Cases|int",
+    "calls|(Calls)|int", "calls_per_case|Calls a case|float|2", "tokens_per_case|(Tokens a case)|float|0",
+    "cost_per_case|Cost a case|usd", *interval_columns("usd"), "human_ratio|Vs. person|float", "cost_usd|(Total)|usd",
+    "note",
+)  # fmt: skip
+_SETS = columns(
+    "protocol aspect", "jury|Judges", "size|Size|int", "rule|(Rule)", "stat", "value|Agreement|float",
+    *interval_columns(), "n", "answered|Answered|share", "cost_per_case|Cost a case|usd", "efficient|Worth it",
+    "note",
+)  # fmt: skip
 _UNKNOWN = dict.fromkeys(("cost_usd", "cost_per_case", "ci_low", "ci_high", "human_ratio"))
 
 
@@ -106,7 +90,7 @@ def _of_cases(project: Project, choose: Options) -> Table:
     table = Table("Cost", _CASES, rows, tuple(notes), answer=_cheapest(rows, choose.human_price))
     names = ["rater", "protocol", "prompt", "cases", "calls_per_case", "cost_per_case", "note"]
     names += ["human_ratio"] if choose.human_price else []
-    return replace(table, brief=with_columns([table], names)[0])
+    return seen_first(table, names)
 
 
 def _cheapest(rows: Sequence[Row], human_price: float | None) -> str:
@@ -258,7 +242,7 @@ def _sets(project: Project, choose: Options) -> Table:
         "efficient",
     )
     worth = tuple(row for row in rows if row.get("efficient") or row["size"] == 1)
-    return replace(table, brief=with_columns([replace(table, rows=worth)], names)[0])
+    return seen_first(table, names, worth)
 
 
 def _check_set(choose: Options, rule: str) -> None:

@@ -263,7 +263,7 @@ _SHARE = {"ge": 0.0, "le": 1.0}
 
 _DECLARED = (
     Report(
-        "leaderboard", "Rank the systems by wins, Q, ratings, means or shares of labels.", "boards:leaderboard",
+        "leaderboard", "Rank the systems by wins, Q, ratings, means or shares of labels.", "leaderboard:leaderboard",
         (
             PROTOCOL.but(required=True), RATER, RATERS, READERS, CROWD, ASPECT, FINE,
             Option(

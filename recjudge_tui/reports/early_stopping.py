@@ -7,7 +7,6 @@ from itertools import groupby, takewhile
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.domain.text import money
 from recjudge_tui.protocols.early_stopping import (
-    PairInterval,
     StoppingStatus,
     deciding_aspect,
     pair_text,
@@ -102,12 +101,10 @@ def _shortened(status: StoppingStatus) -> str:
     if len(status.compared) <= MOST_PAIRS:
         return status_text(status)
     start = status_text(status).partition(": ")[0]
-    nearest = sorted(status.compared, key=_distance)[:MOST_PAIRS]
+    nearest = sorted(status.compared, key=lambda pair: max(pair.low - pair.even, pair.even - pair.high))[
+        :MOST_PAIRS
+    ]
     rest = len(status.compared) - MOST_PAIRS
     return (
         f"{start}: {'; '.join(pair_text(status, pair) for pair in nearest)}; {rest} more pairs, further apart"
     )
-
-
-def _distance(pair: PairInterval) -> float:
-    return max(pair.low - pair.even, pair.even - pair.high)

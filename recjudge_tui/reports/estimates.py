@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +15,16 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes, label_names
-from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.common.table import (
+    Column,
+    Kind,
+    Note,
+    Row,
+    Table,
+    columns,
+    definition,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
 from recjudge_tui.shapes import Meeting, Met, Pairs
@@ -58,23 +67,12 @@ _ABOUT = (
 
 def _columns(measure: str) -> tuple[Column, ...]:
     kind: Kind = "float" if measure == "mean" else "share"
-    return (
-        # columns that may differ between rows come first; on a narrow screen the system is the heading of its rows
-        Column("label", "Share of"),
-        Column("source", "From"),
-        Column("system", "System"),
-        Column("opponent", "Against"),
-        Column("aspect", "Aspect"),
-        Column("measure", "Measure"),
-        Column("value", "Estimate", kind),
-        *interval_columns("ci" if measure == "mean" else "share"),
-        Column("n_labelled", "Labelled", "int"),
-        Column("n_judged", "Judged", "int"),
-        Column("n_effective", "Worth", "float", minor=True, decimals=1),
-        Column("saved", "Saved", "int"),
-        Column("power", "λ", "float", minor=True, decimals=2),
-        Column("note", "Note"),
-    )
+    return columns(
+        "label|Share of", "source|From", "system opponent aspect", "measure|Measure",
+        Column("value", "Estimate", kind), *interval_columns("ci" if measure == "mean" else "share"),
+        "n_labelled|Labelled|int", "n_judged|Judged|int", "n_effective|(Worth)|float|1", "saved|Saved|int",
+        "power|(λ)|float|2", "note",
+    )  # fmt: skip
 
 
 class _Balance(NamedTuple):
@@ -137,7 +135,7 @@ def estimate(project: Project, choose: Options) -> Table:
     )
     several = {name for name in _DROPPED if len({row[name] for row in rows}) > 1}
     names = [name for name in _BRIEF if name in several or name not in _DROPPED]
-    return replace(table, brief=with_columns([table], names)[0])
+    return seen_first(table, names)
 
 
 # left out of what people read first where all rows have the same

@@ -18,9 +18,19 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    cells_of,
+    columns,
+    definition,
+    real,
+    whole,
+)
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, figure_text, rater_notes
+from recjudge_tui.reports.words import about_base, figure_text, rater_notes, wide
 from recjudge_tui.shapes import ANY_ISSUE, Items, Side, items, pairs
 from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
@@ -29,37 +39,17 @@ from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question
 
-_SHARES = (
-    Column("system", "System"),
-    Column("rater", "Rater"),
-    Column("protocol", "Protocol", minor=True),
-    Column("issue", "Issue"),
-    Column("count", "Flagged", "int"),
-    Column("share", "Share", "share"),
-    *interval_columns("share"),
-    Column("n", "n", "int"),
-    Column("users", "Users", "int", minor=True),
-    Column("people", "People", "share", minor=True),
-    Column("people_n", "People’s n", "int", minor=True),
-    Column("note", "Note"),
-)
-_BY_RANK = (*_SHARES[:4], Column("rank", "Rank", "int"), *_SHARES[4:])
+_SYSTEM = columns("system rater protocol? issue")
+_SHARE = (
+    Column("count", "Flagged", "int"), *columns("share"), *interval_columns("share"), *columns("n users?"),
+    Column("people", "People", "share", minor=True), Column("people_n", "People’s n", "int", minor=True), *columns("note"),
+)  # fmt: skip
 _AGREEMENT = (
-    Column("rater_a", "Rater"),
-    Column("rater_b", "Against"),
-    Column("protocol", "Protocol", minor=True),
-    Column("issue", "Issue"),
-    Column("stat", "Statistic"),
-    Column("value", "Value", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
-    Column("flagged_a", "Flagged", "int", minor=True),
-    Column("flagged_b", "Against flagged", "int", minor=True),
-    Column("both", "Both", "int", minor=True),
-    Column("items", "Items", "int", minor=True),
-    Column("users", "Users", "int", minor=True),
-    Column("note", "Note"),
-)
+    *columns("rater_a rater_b protocol? issue"), Column("stat", "Statistic"), *columns("value"), *interval_columns(),
+    *columns("n"), Column("flagged_a", "Flagged", "int", minor=True),
+    Column("flagged_b", "Against flagged", "int", minor=True), Column("both", "Both", "int", minor=True),
+    Column("items", "Items", "int", minor=True), *columns("users? note"),
+)  # fmt: skip
 _ABOUT_SHARES = (
     "share: of the lists or items that were judged; interval over users (Korn and Graubard where rare)",
     "People: the same share in the verdicts of all people, on the lists that the rater judged too",
@@ -136,18 +126,17 @@ def _shares(found: Items, choose: Options) -> Table:
     for issue in _issues(found, judged, choose):
         units = {q: _units(found, q, issue, cases, unit, by_rank) for q, cases in judged.items()}
         for question in found.questions:
-            for row in _share_rows(found, question, issue, judged, units):
-                rows.append(row if by_rank else {k: v for k, v in row.items() if k != "rank"})
+            rows += _share_rows(found, question, issue, judged, units)
     order = {question[:2]: at for at, question in enumerate(found.questions)}
     rows.sort(key=lambda row: (order[str(row["rater"]), str(row["protocol"])], str(row["system"])))
     notes = [note for q in found.questions for note in _lacking(found, q, unit)]
     notes += _about(found, rows)
     notes += map(definition, _ABOUT_SHARES)
     title = f"Flagged items: share of {'items by rank' if by_rank else unit}"
-    return Table(
-        title, _BY_RANK if by_rank else _SHARES, tuple(rows), tuple(notes), {"of": unit},
-        answer=_answer(rows, unit), brief=_brief(title, rows, by_rank),
-    )  # fmt: skip
+    shown = (*_SYSTEM, *([Column("rank", "Rank", "int")] if by_rank else []), *_SHARE)
+    cells = cells_of(shown, rows)
+    answer, brief = _answer(cells, unit), _brief(title, cells, by_rank)
+    return Table(title, shown, cells, tuple(notes), {"of": unit}, answer=answer, brief=brief)
 
 
 def _judged(found: Items, question: Question) -> IntArray:
@@ -202,20 +191,12 @@ def _share_rows(
     for at, place in enumerate(np.unique(places).tolist()):
         share, beside = shares[at], marked[where == place]
         yield {
-            "system": cases.systems[place // _RANKS],
-            "rater": question.rater,
-            "protocol": question.protocol,
-            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue],
-            "rank": place % _RANKS,
-            "count": int(hits[at]),
-            "share": share.value,
-            **interval_cells(share),
-            "n": share.n,
-            "users": share.groups,
-            "people": float(beside.mean()) if beside.size else None,
-            "people_n": beside.size or None,
+            "system": cases.systems[place // _RANKS], "rater": question.rater, "protocol": question.protocol,
+            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "rank": place % _RANKS,
+            "count": int(hits[at]), "share": share.value, **interval_cells(share), "n": share.n, "users": share.groups,
+            "people": float(beside.mean()) if beside.size else None, "people_n": beside.size or None,
             "note": "" if share.ci_low is not None else share.note,
-        }
+        }  # fmt: skip
 
 
 def _lacking(found: Items, question: Question, unit: str) -> Iterator[Note]:
@@ -244,14 +225,14 @@ def _answer(rows: Sequence[Row], unit: str) -> str:
     named = [row for row in mine if row["issue"] != ANY_ISSUE] or mine
     counts: Counter[tuple[object, object]] = Counter()
     for row in named:
-        counts[row["issue"], row.get("rank")] += int(str(row["count"]))
+        counts[row["issue"], row.get("rank")] += whole(row, "count")
     if not counts.total():
         issues = list(dict.fromkeys(row["issue"] for row in mine))
         nothing = len(issues) > 1 or issues == [ANY_ISSUE]
         return f"{mine[0]['rater']} {'flags nothing' if nothing else f'never flags {issues[0]}'}."
     ((issue, rank), _) = counts.most_common(1)[0]
     here = [row for row in named if (row["issue"], row.get("rank")) == (issue, rank)]
-    here.sort(key=lambda row: (-float(str(row["share"])), str(row["system"])))
+    here.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
     shown = here if len(here) <= _MOST_COLUMNS else [here[0], here[-1]]
     parts = [
         f"{row['count']} of {row['n']}{f' {unit}' if row is here[0] else ''} of {row['system']}"
@@ -265,18 +246,17 @@ def _answer(rows: Sequence[Row], unit: str) -> str:
 
 def _brief(title: str, rows: Sequence[Row], by_rank: bool) -> Table:
     """One row per rater and issue, or rank, with a column for each system."""
-    head = (Column("rater", "Rater"), Column("rank", "Rank", "int") if by_rank else Column("issue", "Issue"))
-    lines: dict[tuple[object, ...], Row] = {}
-    for row in rows:
-        key = row["rater"], row["protocol"], row[head[1].name]
-        line = lines.setdefault(key, {"rater": row["rater"], head[1].name: row[head[1].name]})
-        line[f"of {row['system']}"] = figure_text(row, "share", 1, percent=True)
+    head = columns("rater rank" if by_rank else "rater issue")
+    lines = wide(
+        rows, f"rater protocol {head[1].name}", lambda row: f"of {row['system']}",
+        lambda row: figure_text(row, "share", 1, percent=True),
+    )  # fmt: skip
     sizes: dict[str, set[object]] = {}
     for row in rows:
         sizes.setdefault(str(row["system"]), set()).add(row["n"])
     labels = {name: f"{name} %" + (f" of {n.pop()}" if len(n) == 1 else "") for name, n in sizes.items()}
     of = [Column(f"of {name}", labels[name], minor=at >= _MOST_COLUMNS) for at, name in enumerate(labels)]
-    return Table(title, (*head, *of), tuple(lines.values()))
+    return Table(title, (*head, *of), cells_of((*head, *of), lines))
 
 
 def flagged_cases(project: Project, selection: Selection, row: Row, unit: str) -> tuple[int, ...]:
@@ -353,18 +333,11 @@ def _agreement_rows(
         estimates[SAME_ISSUE] = share_estimate(common[both], users[both]) if both.any() else nothing
     for stat, estimate in estimates.items():
         yield {
-            "rater_a": pair[0].rater,
-            "rater_b": pair[1].rater,
-            "protocol": pair[0].protocol,
-            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue],
-            "stat": stat,
-            **estimate_cells(estimate),
-            "flagged_a": int(by_a.sum()),
-            "flagged_b": int(by_b.sum()),
-            "both": int(both.sum()),
-            "items": here.size,
+            "rater_a": pair[0].rater, "rater_b": pair[1].rater, "protocol": pair[0].protocol,
+            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "stat": stat, **estimate_cells(estimate),
+            "flagged_a": int(by_a.sum()), "flagged_b": int(by_b.sum()), "both": int(both.sum()), "items": here.size,
             "users": int(np.unique(users).size),
-        }
+        }  # fmt: skip
 
 
 def _agreement_answer(rows: Sequence[Row]) -> str:
@@ -380,16 +353,13 @@ def _agreement_answer(rows: Sequence[Row]) -> str:
 
 def _agreement_brief(rows: Sequence[Row]) -> Table:
     """One row per pair of raters and issue."""
-    lines: dict[tuple[object, ...], Row] = {}
-    for row in rows:
-        key = row["rater_a"], row["rater_b"], row["protocol"], row["issue"]
-        line = lines.setdefault(key, {name: row[name] for name in ("rater_a", "rater_b", "issue", "both")})
-        bare = row["stat"] in ("precision", "recall", SAME_ISSUE)
-        line[str(row["stat"])] = row["value"] if bare else figure_text(row, "value")
+    lines = wide(
+        rows, "rater_a rater_b protocol issue both", lambda row: row["stat"],
+        lambda row: figure_text(row, "value") if row["stat"] in ("f1", "kappa") else row["value"],
+    )  # fmt: skip
     shares = (("precision", "Precision"), ("recall", "Recall"), (SAME_ISSUE, "Same issue"))
-    columns = (
-        Column("rater_a", "Rater"), Column("rater_b", "Against"), Column("issue", "Issue"), Column("f1", "F1"),
-        Column("kappa", "Kappa"), Column("both", "Both", "int"),
+    shown = (
+        *columns("rater_a rater_b issue"), Column("f1", "F1"), Column("kappa", "Kappa"), Column("both", "Both", "int"),
         *(Column(name, label, "float", minor=True, decimals=2) for name, label in shares),
     )  # fmt: skip
-    return Table(AGREEMENT_TITLE, columns, tuple(lines.values()))
+    return Table(AGREEMENT_TITLE, shown, cells_of(shown, lines))

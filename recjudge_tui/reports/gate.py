@@ -17,19 +17,20 @@ import numpy as np
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells
 from recjudge_tui.reports.common.scales import rater_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import label_sets, pair_estimates, unfit, usual_of
 from recjudge_tui.reports.served import model_changed, served_notes
 from recjudge_tui.reports.words import earlier_notes
 from recjudge_tui.shapes import (
-    MatchedRuns,
+    Matched,
     Meeting,
     Met,
     Source,
     check_sides,
+    grouped,
     matched_sides,
     meet,
     source,
@@ -56,14 +57,12 @@ from recjudge_tui.store.runs import ServedModel, served_models
 MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
 _WINS, _FAILURES = "win_rate", "failure_rate"
 FIGURES = (*STATISTICS, _WINS, _FAILURES)
-_COLUMNS = (
-    Column("check", "Check"), Column("figure", "Figure"), Column("protocol", "Protocol", minor=True),
-    Column("aspect", "Aspect", minor=True), Column("reference", "Reference"), Column("demand", "Bound"),
-    Column("value", "Value", "float"), Column("earlier", "Earlier", "float", minor=True),
-    Column("change", "Change", "float"), *interval_columns(), Column("n", "n", "int", minor=True),
+_COLUMNS = columns(
+    Column("check", "Check"), "figure protocol? aspect?", Column("reference", "Reference"), Column("demand", "Bound"),
+    "value", Column("earlier", "Earlier", "float", minor=True), Column("change", "Change", "float"), "ci_low ci_high n?",
     Column("state", "State"), Column("paired", "Paired", minor=True),
     Column("paired_users", "Users in both", "int", minor=True),
-    Column("left_out", "Cases left out", "int", minor=True), Column("note", "Note"),
+    Column("left_out", "Cases left out", "int", minor=True), "note",
 )  # fmt: skip
 _SEEN_FIRST = ("figure", "aspect", "reference", "demand", "value", "change", "ci_low", "ci_high", "state")
 _ALL_BOUNDS = "all bounds are required: met together they need no correction, else Holm's is applied to each"
@@ -96,7 +95,7 @@ class Gate:
     earlier: Source | None
     met: Met
     mine: list[Question]
-    compared: dict[Question, MatchedRuns]
+    compared: dict[Question, Matched]
 
     @cached_property
     def newest(self) -> dict[Question, Verdicts]:
@@ -174,7 +173,7 @@ def gate(project: Project, choose: Options) -> Table:
     columns = tuple(replace(column, level=choose.level) for column in _COLUMNS)
     title = f"Gate: {made.later.name}"
     table = Table(title, columns, tuple(rows), tuple(notes), settings, answer=_answer(rows))
-    return replace(table, brief=with_columns([table], _SEEN_FIRST)[0])
+    return seen_first(table, _SEEN_FIRST)
 
 
 def _bound(text: str, *, least: bool) -> Bound:
@@ -290,10 +289,8 @@ def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
             if not met and bound.holds(figure.value):
                 without = "without an interval that is not certain"
                 short = f"the figure meets the bound, but {'its interval does not' if ends is not None else without}"
-            yield _row(made, "bound", bound.name, demand, asked, {
-                "value": figure.value, "ci_low": figure.ci_low, "ci_high": figure.ci_high, "n": figure.n,
-                "state": MET if met else NOT_MET, "note": join_notes(short, figure.note),
-            })  # fmt: skip
+            about: Row = {"state": MET if met else NOT_MET, "note": join_notes(short, figure.note)}
+            yield _row(made, "bound", bound.name, demand, asked, estimate_cells(figure) | about)
         if all(figure is None for _, figure in found):
             none = {"n": 0, "state": NOT_MET, "note": made.nothing(bound.name)}
             yield _row(made, "bound", bound.name, demand, (None, None), none)
@@ -327,15 +324,14 @@ def _change_rows(made: Gate, level: float) -> Iterator[Row]:
             worse = None if low is None or high is None else low > 0 if rising else high < 0
             if worse is None and match is not None and any(why in change.note for why in (AT_END, ALL_EQUAL)):
                 # whoever is left out, the change is the same: all users point in one direction, or in none
-                certain = (sign_test(match.verdicts.users, 0) or 1) < 1 - level
+                certain = (sign_test(match.users, 0) or 1) < 1 - level
                 worse = certain and (change.value or 0) * (1 if rising else -1) > 0
             state = UNKNOWN if worse is None else NOT_MET if worse else MET
             paired: Row = {"paired": ""}
             if match is not None:
-                of = match.verdicts
-                paired = {"paired": of.rule_text, "paired_users": of.users, "left_out": of.left_out}
+                paired = {"paired": match.rule_text, "paired_users": match.users, "left_out": match.left_out}
             yield _row(made, "change", name, demand, asked, {
-                "value": found.later, "earlier": found.earlier, "change": change.value, "ci_low": low, "ci_high": high,
+                "value": found.later, "earlier": found.earlier, "change": change.value, **interval_cells(change),
                 "n": change.n, "state": state, "note": change.note, **paired,
             })  # fmt: skip
         if not made.asked(name):
@@ -350,7 +346,7 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
         once = f"{made.later.name} answered this in only one run, and its lists replaced no earlier ones"
         reason = once if made.later == made.earlier else f"{made.earlier.name} did not answer this"
         return Change(None, None, undefined(reason))
-    match = made.compared[question].verdicts
+    match = made.compared[question]
     if meeting is None:
         new, old, users = match.values(lambda verdicts: made.values(name, verdicts))
         if np.isnan(new - old).all():
@@ -395,10 +391,10 @@ def ends(table: Table) -> tuple[int, str]:
 
 def _paired_notes(made: Gate) -> Iterator[Note]:
     """How the verdicts of the two sides were paired, and what was left out; questions alike share a note."""
-    alike: dict[str, list[str]] = {}
-    for question, (match, _) in made.compared.items():
-        where = f"{question.protocol}, {question.aspect}"
-        alike.setdefault(f"paired {match.rule_text}: {match.words()}", []).append(where)
+    alike = grouped(
+        (f"paired {match.rule_text}: {match.words()}", f"{question.protocol}, {question.aspect}")
+        for question, match in made.compared.items()
+    )
     for text, places in alike.items():
         yield Note(text if len(alike) == 1 else f"{'; '.join(places)}: {text}")
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, Finding, findings, frames_in
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.store.data import (
     NOWHERE,
     DataText,
@@ -26,14 +26,14 @@ from recjudge_tui.store.prompts import prompt_contents
 # long texts written by people; every other text is a line in a list
 _LONG_FIELDS = ("text", "reference")
 _OWNERS: tuple[Owner, ...] = ("item", "user", "explanation")
-_COLUMNS = (
-    Column("where", "Where"),
-    Column("id", "Id"),
-    Column("field", "Field"),
-    Column("kind", "Kind"),
-    Column("text", "Text"),
-    Column("cases", "Cases", "int"),
-    Column("case_ids", "Case ids", minor=True),
+_COLUMNS = columns(
+    "where|Where",
+    "id|Id",
+    "field|Field",
+    "kind|Kind",
+    "text|Text",
+    "cases|Cases|int",
+    "case_ids|(Case ids)",
 )
 _HEURISTICS = (
     Note("heuristics: check each finding, and expect that some texts are missed"),

@@ -72,29 +72,27 @@ class Page(NamedTuple):
         table = readable(table_of(self.project, name, **given, **options))[0]
         wanted = self.options.raters
         if wanted and not declared.option("raters") and any("rater" in row for row in table.rows):
-            table = replace(table, rows=tuple(row for row in table.rows if row.get("rater") in wanted))
+            rows = tuple(row for row in table.rows if row.get("rater") in wanted)
+            # the answer may be about a rater who is not of the page
+            table = replace(table, rows=rows, answer=table.answer if rows == table.rows else "")
         return table
+
+
+# the options of a report for a protocol, None if it is not of it
+_Choose = Callable[[str], dict[str, Any] | None]
 
 
 class Section(NamedTuple):
     """A section: declared reports by name, each with the options for a protocol (None: not of it), or a function."""
 
     title: str
-    reports: tuple[tuple[str, Callable[[str], dict[str, Any] | None] | None], ...] = ()
+    reports: tuple[tuple[str, _Choose | None], ...] = ()
     make: Callable[[Page], Part] | None = None
-
-
-def _board(protocol: str) -> dict[str, Any]:
-    return {"protocol": protocol, "method": "" if compares_lists(protocol) else "mean"}
 
 
 def _shares(protocol: str) -> dict[str, Any] | None:
     labelled = protocol_facts(protocol).labels and not compares_lists(protocol)
     return {"protocol": protocol, "method": "share"} if labelled else None
-
-
-def _of_pairs(protocol: str) -> dict[str, Any] | None:
-    return {"protocol": protocol} if compares_lists(protocol) else None
 
 
 def about(page: Page) -> Part:
@@ -131,27 +129,23 @@ def pictures(page: Page) -> Part:
     """Every figure for which the project has numbers; a leaderboard for each protocol."""
     if find_spec("matplotlib") is None:
         return Part((NO_PICTURES,))
-    from recjudge_tui.reports.figures.declared import FIGURES
+    from recjudge_tui.reports.figures.declared import FIGURES, figure
+    from recjudge_tui.reports.figures.files import draw_picture
 
-    wanted = [(name, of) for name in FIGURES for of in (page.protocols if name == "leaderboard" else ("",))]
+    systems, raters = page.options.systems, page.options.raters
+    wanted = [
+        (name, each) for name in FIGURES for each in (page.protocols if name == "leaderboard" else ("",))
+    ]
     drawn, left_out = [], []
     for number, (name, protocol) in enumerate(wanted):
         try:
-            drawn.append(_picture(page, name, protocol, f"p{number}-"))
+            of = figure(page.project, name, {"protocol": protocol}, systems=systems, raters=raters)
+            svg = draw_picture(of, "svg", 2, caption=False).content.decode("utf-8")
+            drawn.append(Picture(of.title, inline_svg(svg, f"p{number}-", of.title), of.caption))
         except RecjudgeError as error:
             what = f"{name} of {protocol}" if protocol else name
             left_out.append(f"Not drawn: {what} ({error.cause or error.title})")
     return Part(tuple(left_out), pictures=tuple(drawn))
-
-
-def _picture(page: Page, name: str, protocol: str, prefix: str) -> Picture:
-    from recjudge_tui.reports.figures.declared import figure
-    from recjudge_tui.reports.figures.files import draw_picture
-
-    about, systems, raters = {"protocol": protocol}, page.options.systems, page.options.raters
-    drawn = figure(page.project, name, about, systems=systems, raters=raters)
-    svg = draw_picture(drawn, "svg", 2, caption=False).content.decode("utf-8")
-    return Picture(drawn.title, inline_svg(svg, prefix, drawn.title), drawn.caption)
 
 
 def prompts(page: Page) -> Part:
@@ -170,12 +164,18 @@ _OF_RUNS = (("runs settings", None), ("rater list", None))
 SECTIONS: dict[str, Section] = {
     "about": Section("About", make=about),
     "runs": Section("Runs and raters", make=runs),
-    "leaderboards": Section("Leaderboards", (("leaderboard", _board),)),
-    "agreement": Section("Agreement with people", (("agreement", lambda protocol: {"protocol": protocol}),)),
+    "leaderboards": Section(
+        "Leaderboards",
+        (("leaderboard", lambda p: {"protocol": p, "method": "" if compares_lists(p) else "mean"}),),
+    ),
+    "agreement": Section("Agreement with people", (("agreement", lambda p: {"protocol": p}),)),
     "shares": Section("Rating shares", (("leaderboard", _shares),)),
     "metrics": Section("Offline metrics", (("metrics", None),)),
     "flags": Section("Flagged items", (("flags", None),)),
-    "position": Section("Position consistency", (("robustness position", _of_pairs),)),
+    "position": Section(
+        "Position consistency",
+        (("robustness position", lambda p: {"protocol": p} if compares_lists(p) else None),),
+    ),
     "biases": Section("Biases", (("biases", None),)),
     "failures": Section("Failures", (("runs failures", None),)),
     "cost": Section("Cost", (("cost", None),)),
@@ -210,7 +210,9 @@ def project_report(
             if progress is not None:
                 progress(done, len(wanted))
             parts[name] = _made(page, SECTIONS[name])
-    caveats = [line for part in parts.values() for line in part.lead if line.startswith((_NOT_MADE, NO_PICTURES))]
+    caveats = [
+        line for part in parts.values() for line in part.lead if line.startswith((_NOT_MADE, NO_PICTURES))
+    ]
     return TableText(_written(project.name, parts), tuple(caveats))
 
 
@@ -225,16 +227,14 @@ def _made(page: Page, section: Section) -> Part:
         return Part((f"{_NOT_MADE}{section.title}: {error.title}. {why}".rstrip(),))
 
 
-def _tables(
-    page: Page, reports: Sequence[tuple[str, Callable[[str], dict[str, Any] | None] | None]]
-) -> Iterator[Table]:
+def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterator[Table]:
     """The tables with rows, or with a note that says why there are none."""
     for name, choose in reports:
         wanted = [{}] if choose is None else [choose(protocol) for protocol in page.protocols]
         for options in wanted:
             if options is not None:
                 table = page.report(name, **options)
-                if table.rows or table.notes:
+                if table.rows or table.notes or table.answer:
                     yield table
 
 

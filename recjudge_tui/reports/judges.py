@@ -10,25 +10,13 @@ from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.keys import is_set
 from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.registry import Provider, built_in, third_party
-from recjudge_tui.reports.common.table import Column, Note, Row, Table
+from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import judges_used
 
-_JUDGES = (
-    Column("spec", "Judge"),
-    Column("source", "Where"),
-    Column("key", "Key"),
-    Column("details", "Details"),
-)
-_PROBE = (Column("what", "What"), Column("found", "Found"), Column("note", "Note"))
-_TRIAL = (
-    Column("kind", "Kind"),
-    Column("aspect", "Aspect"),
-    Column("label", "Label"),
-    Column("value", "Value", "float"),
-    Column("confidence", "Confidence", "float", minor=True),
-    Column("reasoning", "Reasoning"),
-)
+_JUDGES = columns("spec|Judge", "source|Where", "key|Key", "details|Details")
+_PROBE = columns("what|What", "found|Found", "note")
+_TRIAL = columns("kind|Kind", "aspect label value", "confidence|(Confidence)|float", "reasoning|Reasoning")
 
 
 def judges_table(db: Database, base_url: str = "") -> Table:

@@ -16,7 +16,14 @@ from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import rater_notes
-from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, with_columns
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    columns,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import reused_words
@@ -41,16 +48,6 @@ from recjudge_tui.store.runs import (
 from recjudge_tui.store.triage import project_entries
 
 
-def _columns(*columns: str) -> tuple[Column, ...]:
-    """Columns as `name|label|kind`, the kind text if none is given; a label in brackets is minor."""
-    made = []
-    for text in columns:
-        name, label, kind = (*text.split("|"), "text")[:3]
-        of: Kind = kind  # type: ignore[assignment]
-        made.append(Column(name, label.strip("()"), of, minor=label.startswith("(")))
-    return tuple(made)
-
-
 def _listed(
     title: str,
     columns: tuple[Column, ...],
@@ -62,21 +59,17 @@ def _listed(
     return Table(title, columns, kept, tuple(notes), answer=answer)
 
 
-def _brief(table: Table, *names: str) -> Table:
-    return replace(table, brief=with_columns([table], names)[0])
-
-
 # ---- projects and their data -----------------------------------------------------------------------------------------
 
-_PROJECTS = _columns(
+_PROJECTS = columns(
     "name|Project", "cases|Cases|int", "verdicts|Verdicts|int", "flagged|Flagged|int", "runs|Runs|int", "state|Newest run",
     "last_run|Last run|time", "created_at|Made|time",
 )  # fmt: skip
-_IMPORTS = _columns(
+_IMPORTS = columns(
     "id|Import", "kind|Kind", "layout|(Layout)", "path|File", "rows_read|Read|int", "rows_stored|Stored|int",
     "rows_skipped|Skipped|int", "warnings|(Warnings)|int", "created_at|When|time", "undone_at|Undone|time",
 )  # fmt: skip
-_CASES = _columns(
+_CASES = columns(
     "case_id|Case", "kind|Kind", "user_id|User", "context|Context", "served_at|Served|time", "item_id|Item",
     "system_a|System A", "system_b|System B", "verdicts|Verdicts|int",
 )  # fmt: skip
@@ -125,7 +118,7 @@ def project(of: Project) -> Table:
     said = f"{quantity(counts['users'], 'user')}, {quantity(counts['items'], 'item')}, {quantity(verdicts, 'verdict')}"
     by = f" of {quantity(len(known), 'rater')}" if known else ""
     return Table(
-        f"Project {of.name}", _columns("what|What", "count|Count|int", "details|Details"), tuple(rows), tuple(notes),
+        f"Project {of.name}", columns("what|What", "count|Count|int", "details|Details"), tuple(rows), tuple(notes),
         answer=f"{said}{by}.",
     )  # fmt: skip
 
@@ -141,7 +134,7 @@ def imports(of: Project, _: Options) -> Table:
     table = _listed(
         "Imports", _IMPORTS, found, () if found else (Note("no import yet", step=Step("import")),), answer
     )
-    return _brief(table, "id", "kind", "path", "rows_stored", "rows_skipped", "created_at", "undone_at")
+    return seen_first(table, ("id", "kind", "path", "rows_stored", "rows_skipped", "created_at", "undone_at"))
 
 
 def cases(of: Project, choose: Options) -> Table:
@@ -159,7 +152,7 @@ def cases(of: Project, choose: Options) -> Table:
         for name in ("context", "served_at", "item_id", "system_b")
         if any(row[name] for row in table.rows)
     ]
-    return _brief(table, "case_id", "kind", "user_id", "system_a", "verdicts", *used)
+    return seen_first(table, ("case_id", "kind", "user_id", "system_a", "verdicts", *used))
 
 
 def saved_filters(of: Project, _: Options) -> Table:
@@ -168,19 +161,17 @@ def saved_filters(of: Project, _: Options) -> Table:
         {"name": saved.name, "filter": saved.filter, "saved": saved.created_at}
         for saved in stored_filters(of.db, of.id)
     ]
-    columns = _columns("name|Name", "filter|Filter", "saved|(Saved)|time")
-    return _listed(
-        f"Saved filters of {of.name}", columns, found, () if found else ("no filter is saved yet",)
-    )
+    heads = columns("name|Name", "filter|Filter", "saved|(Saved)|time")
+    return _listed(f"Saved filters of {of.name}", heads, found, () if found else ("no filter is saved yet",))
 
 
 # ---- raters and prompts ----------------------------------------------------------------------------------------------
 
-_RATERS = _columns(
+_RATERS = columns(
     "name|Rater", "kind|Kind", "protocols|Protocols", "verdicts|Verdicts|int", "failed|(Failed)|int", "recipe|Made from",
     "settings|Asked with", "created_at|(Made)|time",
 )  # fmt: skip
-_PROMPTS = _columns(
+_PROMPTS = columns(
     "name|Prompt", "version|Version|int", "protocol|Protocol", "domain|Domain", "origin|Origin", "runs|Runs|int",
     "description|Description",
 )  # fmt: skip
@@ -211,7 +202,7 @@ def raters(of: Project, _: Options) -> Table:
     if not found:
         notes.append(Note("nobody has judged anything yet", step=Step("judge")))
     table = _listed("Raters", _RATERS, rows, notes, answer)
-    return _brief(table, "name", "kind", "protocols", "verdicts", "failed", "recipe")
+    return seen_first(table, ("name", "kind", "protocols", "verdicts", "failed", "recipe"))
 
 
 def _recipe(text: str) -> str:
@@ -228,28 +219,28 @@ def prompts(db: Database) -> Table:
     table = _listed(
         "Prompts", _PROMPTS, found, (), f"{quantity(len(found), 'prompt')}, {used:,} used by runs."
     )
-    return _brief(table, "name", "version", "protocol", "domain", "origin", "runs")
+    return seen_first(table, ("name", "version", "protocol", "domain", "origin", "runs"))
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
-_RUNS = _columns(
+_RUNS = columns(
     "id|Run", "name|(Name)", "project|Project", "rater|Rater", "protocol|Protocol", "judge|(Judge)", "prompt|Prompt",
     "state|State", "calls|Calls|int", "done|Done|int", "failed|Failed|int", "cached|(Cached)|int",
     "tokens_in|(Tokens in)|int", "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd", "unknown_usd|(Not known)|usd",
     "seconds|Time|seconds",
 )  # fmt: skip
-_SETTINGS = _columns(
+_SETTINGS = columns(
     "id|Run", "rater|Rater", "protocol|Protocol", "judge|Judge", "model|Model", "digest|Digest", "prompt|Prompt",
     "prompt_digest|Prompt SHA-256", "top_k|Top k|int", "history|History|int", "history_days|Days|int", "swap|Both orders",
     "repeats|Repeats|int", "temperature|Temperature|float", "seed|Seed", "aspects|Aspects", "shots|Shots",
     "profile|Profile", "other|Other settings", "created_at|Planned|time",
 )  # fmt: skip
-_FAILURES = _columns(
+_FAILURES = columns(
     "id|Run", "rater|Rater", "protocol|Protocol", "error_kind|Failure", "failed|Calls|int", "calls|Of|int",
     "example|For instance",
 )  # fmt: skip
-_BATCHES = _columns(
+_BATCHES = columns(
     "id|Batch", "remote_id|At the provider", "state|State", "said|Provider says", "calls|Calls|int", "done|Answered|int",
     "failed|Failed|int", "submitted_at|(Submitted)|time", "server|(Server)", "error|(Error)",
 )  # fmt: skip
@@ -265,10 +256,8 @@ def runs(db: Database, of: Project | None = None) -> Table:
     if not found:
         notes.append(Note("no run yet", step=Step("judge")))
     table = _listed("Runs", _RUNS, found, notes, _runs_answer(found))
-    several = {"project"} if of is None else set()
-    return _brief(
-        table, *several, "id", "rater", "protocol", "prompt", "state", "done", "failed", "cost_usd", "seconds"
-    )
+    names = ("id", "rater", "protocol", "prompt", "state", "done", "failed", "cost_usd", "seconds")
+    return seen_first(table, names if of else ("project", *names))
 
 
 def _runs_answer(found: Sequence[StoredRow]) -> str:
@@ -315,10 +304,10 @@ def run(db: Database, run_id: int) -> Table:
         *(f"{key}: {summary[key]}" for key in (*named, "created_at", "started_at", "finished_at") if summary[key]),
         f"settings: {', '.join(f'{key} {_plain(value)}' for key, value in settings.items())}",
     ]  # fmt: skip
-    columns = (*_RUNS, Column("tokens_reused", "Reused", "int", minor=True))
+    heads = (*_RUNS, Column("tokens_reused", "Reused", "int", minor=True))
     row = dict(summary) | {"tokens_reused": progress.tokens_reused if progress.tokens_counted else None}
     table = _listed(
-        f"Run {run_id}", columns, [row], [Note(text, "warning") for text in notes], _runs_answer([summary])
+        f"Run {run_id}", heads, [row], [Note(text, "warning") for text in notes], _runs_answer([summary])
     )
     return replace(table, settings=settings)
 
@@ -358,7 +347,9 @@ def run_settings(of: Project, _: Options) -> Table:
     ]
     answer = f"{quantity(len(rows), 'run')}, which differ in {', '.join(differ)}." if differ else ""
     table = _listed("Settings of the runs", _SETTINGS, rows, () if rows else ("no run yet",), answer)
-    return _brief(table, "id", "rater", "protocol", "model", "prompt", "temperature", "repeats", "other")
+    return seen_first(
+        table, ("id", "rater", "protocol", "model", "prompt", "temperature", "repeats", "other")
+    )
 
 
 def _unusual(settings: str, but: Collection[str] = _SHOWN) -> str:
@@ -428,7 +419,7 @@ def batches(run_id: int, found: Sequence[StoredRow]) -> Table:
 
 # ---- readers ---------------------------------------------------------------------------------------------------------
 
-_LOG = _columns(
+_LOG = columns(
     "id|(Row)", "created_at|When|time", "reader|Reader", "action|Did", "case_id|Case", "rater|Rater", "protocol|(Protocol)",
     "aspect|Aspect", "label|To", "text|Text", "undoes|(Undoes)", "standing|In effect",
 )  # fmt: skip
@@ -451,6 +442,8 @@ def triage_log(of: Project, _: Options) -> Table:
     notes = () if rows else ("no reader has decided anything yet",)
     table = _listed(f"Triage of {one_line(of.name, 60)}", _LOG, rows, notes, answer)
     return replace(
-        _brief(table, "created_at", "reader", "action", "case_id", "rater", "label", "text", "standing"),
+        seen_first(
+            table, ("created_at", "reader", "action", "case_id", "rater", "label", "text", "standing")
+        ),
         settings={"project": of.name},
     )

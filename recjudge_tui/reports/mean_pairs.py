@@ -9,24 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, definition
+from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.table import Column, Note, Row, columns, definition
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
-from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.hypotheses import MeanTest, Pair, mean_tests, ranked_pairs
 from recjudge_tui.stats.intervals import Bounds
 
 PAIR_COLUMNS = (
-    Column("users", "Users", "int"),
-    Column("users_apart", "Users apart", "int", minor=True),
-    Column("difference", "Difference", "float"),
-    *interval_columns(),
-    Column("p_holm", "p (Holm)", "float", decimals=4),
-    Column("p", "p", "float", minor=True, decimals=4),
-    Column("separable", "Separable"),
-    Column("note", "Note"),
-)
+    Column("users", "Users", "int"), Column("users_apart", "Users apart", "int", minor=True),
+    Column("difference", "Difference", "float"), *interval_columns(), Column("p_holm", "p (Holm)", "float", decimals=4),
+    *columns("p?"), Column("separable", "Separable"), *columns("note"),
+)  # fmt: skip
 _MOST_NAMED = 10
 _TEST = (
     "above: the mean over the users who have both is higher, by sign flips of the users' means, each user counted once,"
@@ -87,26 +81,18 @@ def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
     """One row for each pair of systems, the one with the higher figure first."""
     for upper, lower in combinations(pairs.order, 2):
         test = pairs.tests[min(upper, lower), max(upper, lower)]
+        gap = test.difference
+        seen = (
+            (gap.value, gap.ci_low, gap.ci_high)
+            if upper == test.first
+            else (gap.value, gap.ci_high, gap.ci_low)
+        )
+        turned = [None if x is None else x if upper == test.first else 0.0 - x for x in seen]
         yield {
-            "system": pairs.systems[upper],
-            "opponent": pairs.systems[lower],
-            "users": test.difference.n,
-            "users_apart": test.apart,
-            **_seen_from(test, upper),
-            "p_holm": test.p_holm,
-            "p": test.p,
-            "separable": None if test.p_holm is None else test.separable,
-            "note": join_notes(test.note or test.difference.note),
-        }
-
-
-def _seen_from(test: MeanTest, system: int) -> Row:
-    cells = {"difference": test.difference.value} | interval_cells(test.difference)
-    if system == test.first:
-        return cells
-    turned = {"difference": "difference", "ci_low": "ci_high", "ci_high": "ci_low"}
-    numbers = {name: cells[source] for name, source in turned.items()}
-    return {name: 0.0 - number if isinstance(number, float) else None for name, number in numbers.items()}
+            "system": pairs.systems[upper], "opponent": pairs.systems[lower], "users": gap.n, "users_apart": test.apart,
+            **dict(zip(("difference", "ci_low", "ci_high"), turned, strict=True)), "p_holm": test.p_holm, "p": test.p,
+            "separable": None if test.p_holm is None else test.separable, "note": test.note or gap.note,
+        }  # fmt: skip
 
 
 def pair_notes(measured: Sequence[MeasuredPairs]) -> list[Note]:

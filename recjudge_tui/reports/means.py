@@ -13,8 +13,9 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, label_names, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real
 from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.mean_pairs import (
     PAIR_COLUMNS,
     MeasuredPairs,
@@ -26,35 +27,28 @@ from recjudge_tui.reports.mean_pairs import (
     pair_sentence,
 )
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import about_base, interval_text, no_verdicts, rater_notes
+from recjudge_tui.reports.words import about_base, interval_text, no_verdicts, rater_notes, wide
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.ratings import Question
 
-_WHO = (Column("system", "System"), Column("rater", "Rater"), Column("aspect", "Aspect"))
+_WHO = columns("system rater aspect")
 _MEANS = (
-    *_WHO,
-    Column("rank", "Rank", "int"),
-    Column("score", "Mean", "float"),
-    *interval_columns(),
-    Column("n", "n", "int"),
-    Column("users", "Users", "int", minor=True),
-    Column("failed", "Failed", "int"),
-    Column("note", "Note"),
-)
+    *_WHO, Column("rank", "Rank", "int"), Column("score", "Mean", "float"), *interval_columns(),
+    *columns("n users? failed note"),
+)  # fmt: skip
 _SHARES = (
     *_WHO,
-    Column("label", "Label"),
-    Column("count", "Count", "int"),
-    Column("share", "Share", "share"),
+    *columns("label count share"),
     *interval_columns("share"),
-    Column("n", "n", "int"),
-    Column("users", "Users", "int", minor=True),
-    Column("failed", "Failed", "int", minor=True),
-    Column("note", "Note"),
+    *columns("n users? failed? note"),
 )
-_PAIRS = (Column("system", "System"), Column("opponent", "Against"), *_WHO[1:], *PAIR_COLUMNS)
+_PAIRS = (*columns("system opponent rater aspect"), *PAIR_COLUMNS)
+_MEANS_BRIEF = (
+    Column("rank", "rank", "int"), *_WHO, Column("score", "mean", "float", decimals=2),
+    Column("interval", "95 % CI"), *columns("n note"),
+)  # fmt: skip
 
 
 def board(project: Project, choose: Options, method: str) -> Table:
@@ -69,7 +63,7 @@ def board(project: Project, choose: Options, method: str) -> Table:
         Note(text)
         for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))
     ]
-    notes = (*warnings, *table.notes, *empty, *about_base(chosen), *scales, *rater_notes(chosen))
+    notes = (*warnings, *table.notes, *empty, *about_base(chosen), *decided_notes(chosen), *scales, *rater_notes(chosen))
     return replace(table, notes=notes, settings={"method": method})
 
 
@@ -89,54 +83,32 @@ def _by_mean(chosen: Base) -> Table:
     rows = [row for question in ordered for row in _mean_rows(chosen, question)]
     tested = [] if chosen.ratings.crowds else tested_means(chosen, ordered)
     notes = [*pair_notes(tested), *others]
-    if rows:
-        notes.append(
-            definition(
-                "score: the mean over the cases of a system, interval over users; failed verdicts are not in n"
-            )
-        )
+    about = "score: the mean over the cases of a system, interval over users; failed verdicts are not in n"
+    notes += [definition(about)] if rows else []
     said = pair_sentence(tested[0]) if tested else ""
     table = Table(
         f"Mean scores: {chosen.selection.protocol}", _MEANS, tuple(rows), tuple(notes), {}, {}, said
     )
-    brief = tuple(
-        {name: row[name] for name in ("rank", *_KEPT)} | {"interval": interval_text(row, "float")}
-        for row in rows
-    )
-    columns = (
-        Column("rank", "rank", "int"), *_WHO, Column("score", "mean", "float", decimals=2),
-        Column("interval", "95 % CI"), Column("n", "n", "int"), Column("note", "Note"),
-    )  # fmt: skip
-    return replace(table, brief=Table(table.title, columns, brief))
-
-
-_KEPT = ("system", "rater", "aspect", "score", "n", "note")
+    brief = [row | {"interval": interval_text(row, "float")} for row in rows]
+    return replace(table, brief=Table(table.title, _MEANS_BRIEF, cells_of(_MEANS_BRIEF, brief)))
 
 
 def _mean_rows(chosen: Base, question: Question) -> list[Row]:
     every = scores(chosen.ratings, question)
     bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
     rows: list[Row] = []
+    values: list[float | None] = []
     for at, system in enumerate(every.systems):
         mine = every.of(at)
         estimate = mean_estimate(mine.value, mine.user, bounds)
         known = ~np.isnan(mine.value)
-        rows.append(
-            {
-                "system": system,
-                "rater": question.rater,
-                "aspect": question.aspect,
-                "score": estimate.value,
-                **interval_cells(estimate),
-                "n": estimate.n,
-                "users": np.unique(mine.user[known]).size,
-                "failed": int((~known).sum()),
-                "note": estimate.note if estimate.value is None or estimate.ci_low is None else "",
-            }
-        )
-    values = [row["score"] if isinstance(row["score"], float) else None for row in rows]
-    for row, place in zip(rows, ranks(values), strict=True):
-        row["rank"] = place
+        values.append(estimate.value)
+        rows.append({
+            "system": system, "rater": question.rater, "aspect": question.aspect, "score": estimate.value,
+            **interval_cells(estimate), "n": estimate.n, "users": np.unique(mine.user[known]).size,
+            "failed": int((~known).sum()), "note": "" if estimate.ci_low is not None else estimate.note,
+        })  # fmt: skip
+    rows = [row | {"rank": place} for row, place in zip(rows, ranks(values), strict=True)]
     return sorted(rows, key=lambda row: (row["rank"] is None, row["rank"] or 0, str(row["system"])))
 
 
@@ -195,27 +167,23 @@ def _by_share(chosen: Base) -> Table:
             continue
         for question in alike:
             if _unlabelled(chosen, question, names):
-                notes.append(
-                    Note(
-                        f"{question.rater}, {aspect}: scores lie between the labels, so there is nothing to count"
-                    )
-                )
+                why = "scores lie between the labels, so there is nothing to count"
+                notes.append(Note(f"{question.rater}, {aspect}: {why}"))
                 continue
             labels |= dict.fromkeys(names.values())
             rows += _share_rows(chosen, question, names)
     rows.sort(key=lambda row: (str(row["aspect"]) != "overall", str(row["aspect"]), str(row["system"])))
     failed = {(r["rater"], r["system"], r["aspect"]): r["failed"] for r in rows if r["failed"]}
     notes += [Note(f"{a}, {b}, {c}: {count} failed and are not in n") for (a, b, c), count in failed.items()]
-    if rows:
-        notes.append(
-            definition(
-                "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard where rare)"
-            )
-        )
+    about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard where rare)"
+    notes += [definition(about)] if rows else []
     table = Table(f"Shares of labels: {chosen.selection.protocol}", _SHARES, tuple(rows), tuple(notes))
-    return replace(
-        table, brief=_shares_side_by_side(table, list(labels)), answer=_best_share(rows, list(labels))
-    )
+    # one row a system, rater and aspect: the share of each label with its interval
+    brief = wide(rows, "system rater aspect n note", lambda row: row["label"], _share_text)
+    met = [label for label in labels if any(label in row for row in brief)]
+    shown = (*_WHO, *(Column(label, f"{label} %") for label in met), *columns("n note"))
+    answer = _best_share(rows, list(labels))
+    return replace(table, brief=Table(table.title, shown, cells_of(shown, brief)), answer=answer)
 
 
 def _unlabelled(chosen: Base, question: Question, names: dict[float, str]) -> bool:
@@ -235,61 +203,29 @@ def _share_rows(chosen: Base, question: Question, names: dict[float, str]) -> It
         for value, name in (names | beyond).items():
             estimate = share_estimate(np.where(kept, mine.value == value, np.nan), mine.user)
             yield {
-                "system": system,
-                "rater": question.rater,
-                "aspect": question.aspect,
-                "label": name,
-                "count": int((mine.value == value).sum()),
-                "share": estimate.value,
-                **interval_cells(estimate),
-                "n": estimate.n,
-                "users": np.unique(mine.user[kept]).size,
-                "failed": int((~kept).sum()),
+                "system": system, "rater": question.rater, "aspect": question.aspect, "label": name,
+                "count": int((mine.value == value).sum()), "share": estimate.value, **interval_cells(estimate),
+                "n": estimate.n, "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
                 "note": estimate.note if estimate.value is None else "",
-            }
+            }  # fmt: skip
 
 
-def _shares_side_by_side(table: Table, labels: list[str]) -> Table:
-    """One row a system, rater and aspect: the share of each label with its interval."""
-    rows: dict[tuple[object, ...], Row] = {}
-    for row in table.rows:
-        key = row["system"], row["rater"], row["aspect"]
-        line = rows.setdefault(
-            key, {"system": key[0], "rater": key[1], "aspect": key[2], "n": row["n"], "note": row["note"]}
-        )
-        share = row["share"]
-        line[str(row["label"])] = (
-            f"{100 * share:.1f} [{interval_text(row, 'share')}]" if isinstance(share, float) else "–"
-        )
-    names = [label for label in labels if any(label in row for row in rows.values())]
-    columns = (
-        *_WHO,
-        *(Column(name, f"{name} %") for name in names),
-        Column("n", "n", "int"),
-        Column("note", "Note"),
-    )
-    known = {column.name for column in columns}
-    return Table(
-        table.title, columns, tuple({k: v for k, v in row.items() if k in known} for row in rows.values())
-    )
+def _share_text(row: Row) -> str:
+    share = row["share"]
+    return f"{100 * share:.1f} [{interval_text(row, 'share')}]" if isinstance(share, float) else "–"
 
 
 def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
     """Which system has the largest share of the best label, by the first rater and aspect."""
     if not rows or not labels:
         return ""
-    first = rows[0]["rater"], rows[0]["aspect"]
-    best = [
-        r
-        for r in rows
-        if (r["rater"], r["aspect"]) == first and r["label"] == labels[0] and isinstance(r["share"], float)
-    ]
+    first = {"rater": rows[0]["rater"], "aspect": rows[0]["aspect"], "label": labels[0]}
+    best = [row for row in rows if first.items() <= row.items() and row["share"] is not None]
     if len(best) < 2:
         return ""
-    best.sort(key=lambda row: (-float(str(row["share"])), str(row["system"])))
-    top, last = best[0], best[-1]
-    return (
-        f"{first[0]} calls {100 * float(str(top['share'])):.0f} % of {top['system']}'s lists {labels[0]}"
-        f" [{interval_text(top, 'share')}], {100 * float(str(last['share'])):.0f} % of {last['system']}'s"
-        f" [{interval_text(last, 'share')}]."
+    best.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
+    (top, most), (last, least) = (
+        (row["system"], (f"{100 * real(row, 'share'):.0f} %", f"[{interval_text(row, 'share')}]"))
+        for row in (best[0], best[-1])
     )
+    return f"{first['rater']} calls {most[0]} of {top}'s lists {labels[0]} {most[1]}, {least[0]} of {last}'s {least[1]}."

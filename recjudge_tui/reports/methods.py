@@ -28,7 +28,7 @@ from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Row, Table, cells_of, columns
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
 from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
 from recjudge_tui.stats.defaults import level_text
@@ -49,34 +49,17 @@ _CITED = re.compile(r"(?<!\\)\[(@\w+(?:; @\w+)*)\]")
 _ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),$.*?^\}$", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (author|year) = \{(.*)\},?$", re.MULTILINE)
 _ACCENTS = {r"{\"a}": "ä", r"{\"u}": "ü"}
-_COLUMNS = (
-    Column("rater", "Rater"),
-    Column("kind", "Kind"),
-    Column("protocol", "Protocol"),
-    Column("judge", "Judge"),
-    Column("servers", "Servers"),
-    Column("model", "Served model"),
-    Column("digest", "Digest"),
-    Column("replies", "Model in replies"),
-    Column("first", "First call", "time"),
-    Column("last", "Last call", "time"),
-    Column("prompt", "Prompt"),
-    Column("prompt_digest", "Prompt SHA-256"),
-    Column("prompt_origin", "Prompt from"),
-    Column("temperature", "Temperature", "float", trimmed=True),
-    Column("seed", "Seed"),
-    Column("max_tokens", "Max tokens", "int"),
-    Column("repeats", "Repeats", "int"),
-    Column("not_sent", "Refused by the server"),
-    Column("cases", "Cases", "int"),
-    Column("users", "Users", "int"),
-    Column("occasions", "Occasions", "int"),
-    Column("calls", "Calls", "int"),
-    Column("failed", "Failed", "int"),
-    Column("failures", "Failures"),
-    Column("reused", "Reused", "int"),
-    Column("open", "Not made", "int"),
-)
+_COLUMNS = columns(
+    "rater", Column("kind", "Kind"), "protocol", Column("judge", "Judge"), Column("servers", "Servers"),
+    Column("model", "Served model"), Column("digest", "Digest"), Column("replies", "Model in replies"),
+    Column("first", "First call", "time"), Column("last", "Last call", "time"), "prompt",
+    Column("prompt_digest", "Prompt SHA-256"), Column("prompt_origin", "Prompt from"),
+    Column("temperature", "Temperature", "float", trimmed=True), Column("seed", "Seed"),
+    Column("max_tokens", "Max tokens", "int"), Column("repeats", "Repeats", "int"),
+    Column("not_sent", "Refused by the server"), Column("cases", "Cases", "int"), "users",
+    Column("occasions", "Occasions", "int"), Column("calls", "Calls", "int"), "failed", Column("failures", "Failures"),
+    Column("reused", "Reused", "int"), Column("open", "Not made", "int"),
+)  # fmt: skip
 _REFERENCES = (Column("key", "Key"), Column("short", "Cited as"), Column("bibtex", "BibTeX"))
 _T = TypeVar("_T")
 
@@ -108,29 +91,17 @@ class Conditions:
 
     @property
     def row(self) -> Row:
-        totals, sampling = self.totals, self.sampling
-        counts = totals._asdict()
-        return {
-            "rater": self.rater,
-            "kind": self.kind,
-            "protocol": self.protocol,
-            "judge": self.judge.spec,
-            "servers": ", ".join(self.served.endpoints if self.served else self.judge.base_urls),
-            "model": self.served.name if self.served else "",
-            "digest": self.served.digest if self.served else "",
-            "replies": ", ".join(totals.models),
-            "first": totals.first or None,
-            "last": totals.last or None,
-            "prompt": self.prompt.name,
-            "prompt_digest": self.prompt.digest,
-            "prompt_origin": self.prompt.origin,
-            "temperature": sampling.temperature if self.is_model else None,
-            "seed": str(self.settings.seed),
-            "max_tokens": sampling.max_tokens if self.is_model else None,
-            "repeats": self.settings.repeats,
+        totals, sampling, served, prompt = self.totals, self.sampling, self.served, self.prompt
+        return totals._asdict() | {
+            "rater": self.rater, "kind": self.kind, "protocol": self.protocol, "judge": self.judge.spec,
+            "servers": ", ".join(served.endpoints if served else self.judge.base_urls),
+            "model": served.name if served else "", "digest": served.digest if served else "",
+            "replies": ", ".join(totals.models), "first": totals.first or None, "last": totals.last or None,
+            "prompt": prompt.name, "prompt_digest": prompt.digest, "prompt_origin": prompt.origin,
+            "temperature": sampling.temperature if self.is_model else None, "seed": str(self.settings.seed),
+            "max_tokens": sampling.max_tokens if self.is_model else None, "repeats": self.settings.repeats,
             "not_sent": ", ".join(totals.refused),
             "failures": ", ".join(f"{count:,} {kind}" for kind, count in totals.failures.items()),
-            **{name: counts[name] for name in ("cases", "users", "occasions", "calls", "failed", "reused", "open")},
         }  # fmt: skip
 
 
@@ -203,7 +174,7 @@ def methods(
     return Methods(
         project_name(db, project_id),
         tuple(filter(None, paragraphs)),
-        Table("Judges and their runs", _COLUMNS, tuple(of.row for of in conditions)),
+        Table("Judges and their runs", _COLUMNS, cells_of(_COLUMNS, (of.row for of in conditions))),
         {"raters": list(raters), "statistics": list(statistics)},
     )
 
@@ -214,7 +185,11 @@ def methods_text(of: Methods, fmt: str) -> str:
         parts = [*of.paragraphs, f"```bibtex\n{of.bibtex}\n```"]
     elif fmt == "latex":
         notes = "\n".join(f"% {line}".rstrip() for line in of.bibtex.splitlines())
-        parts = ["% needs \\usepackage{natbib}", *map(_latex, of.paragraphs), f"% references.bib:\n{notes}"]
+        cited = (
+            _converted(text, latex_text, lambda keys: rf"\citep{{{','.join(keys)}}}")
+            for text in of.paragraphs
+        )
+        parts = ["% needs \\usepackage{natbib}", *cited, f"% references.bib:\n{notes}"]
     else:
         parts = [*map(_plain, of.paragraphs), of.bibtex]
     return "\n\n".join(parts)
@@ -232,13 +207,8 @@ def _plain(paragraph: str) -> str:
     return _converted(paragraph, str, lambda keys: f"({'; '.join(references()[key].short for key in keys)})")
 
 
-def _latex(paragraph: str) -> str:
-    r"""With citations in natbib's form: `… \citep{liu2026saer}.`"""
-    return _converted(paragraph, latex_text, lambda keys: rf"\citep{{{','.join(keys)}}}")
-
-
 def _converted(paragraph: str, text: Callable[[str], str], cite: Callable[[list[str]], str]) -> str:
-    """A paragraph of the template in another form; `text` gets no white space at its ends, which it might remove."""
+    """A paragraph of the template in another form, as in LaTeX with natbib's citations; `text` gets no white space at its ends, which it might remove."""
     parts = _CITED.split(paragraph)
     parts[::2] = [
         re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), html.unescape(re.sub(r"\\([\W_])", r"\1", part)))
@@ -256,46 +226,35 @@ def _keys(citation: str) -> list[str]:
 def references() -> dict[str, Reference]:
     """key -> reference, in the order of the file."""
     text = Path(__file__).with_name("references.bib").read_text(encoding="utf-8")
-    return {entry["key"]: _reference(entry["key"], entry[0]) for entry in _ENTRY.finditer(text)}
-
-
-def _reference(key: str, bibtex: str) -> Reference:
-    fields = dict(_FIELD.findall(bibtex))
-    for written, character in _ACCENTS.items():
-        fields["author"] = fields["author"].replace(written, character)
-    names = [name.split(",")[0].strip() for name in fields["author"].split(" and ")]
-    return Reference(
-        key, f"{names[0] + ' et al.' if names[2:] else ' and '.join(names)}, {fields['year']}", bibtex
-    )
+    found = {}
+    for entry in _ENTRY.finditer(text):
+        fields = dict(_FIELD.findall(entry[0]))
+        for written, character in _ACCENTS.items():
+            fields["author"] = fields["author"].replace(written, character)
+        names = [name.split(",")[0].strip() for name in fields["author"].split(" and ")]
+        authors = f"{names[0]} et al." if names[2:] else " and ".join(names)
+        found[entry["key"]] = Reference(entry["key"], f"{authors}, {fields['year']}", entry[0])
+    return found
 
 
 def _conditions(db: Database, project_id: int, raters: Collection[str]) -> list[Conditions]:
     """The conditions of the named raters (all if empty), in the order of their first runs. Reads every call."""
-    alike: defaultdict[tuple[object, ...], list[RunConditions]] = defaultdict(list)
+    alike: defaultdict[tuple[object, ...], list[tuple[RunConditions, Identity | None]]] = defaultdict(list)
     for run in run_conditions(db, project_id):
         if not raters or run.rater in raters:
             asked = {key: value for key, value in json.loads(run.settings).items() if key not in _OF_THE_RUN}
-            served = _identity(run)
+            served = Identity.model_validate_json(run.identity) if run.identity else None
             model = (served.name, served.digest) if served else None
             key = (run.rater, run.protocol, run.judge, model, run.prompt, json.dumps(asked, sort_keys=True))
-            alike[key].append(run)
+            alike[key].append((run, served))
     return [
         Conditions(
-            runs[0].rater,
-            runs[0].kind,
-            runs[0].protocol,
-            JudgeSpec.model_validate_json(runs[0].judge),
-            _identity(runs[0]),
-            RunSettings.model_validate_json(runs[0].settings),
-            runs[0].prompt,
-            call_totals(db, [run.id for run in runs]),
+            first.rater, first.kind, first.protocol, JudgeSpec.model_validate_json(first.judge), served,
+            RunSettings.model_validate_json(first.settings), first.prompt, call_totals(db, [run.id for run, _ in runs]),
         )
         for runs in alike.values()
-    ]
-
-
-def _identity(run: RunConditions) -> Identity | None:
-    return Identity.model_validate_json(run.identity) if run.identity else None
+        for first, served in runs[:1]
+    ]  # fmt: skip
 
 
 def _figures(raters: Iterable[Row], conditions: Iterable[Conditions], *, held_out: bool) -> set[str]:
@@ -324,20 +283,13 @@ def _figures(raters: Iterable[Row], conditions: Iterable[Conditions], *, held_ou
 @lru_cache(maxsize=1)
 def _template() -> Template:
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_safe,
-    )
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_safe,
+    )  # fmt: skip
     environment.filters |= {
-        "alike": _alike,
-        "and": _and,
-        "json": json.dumps,
-        "quantity": quantity,
+        "alike": _alike, "and": _and, "json": json.dumps, "quantity": quantity,
         "together": lambda counts: dict(sum(map(Counter, counts), Counter()).most_common()),
-    }
+    }  # fmt: skip
     environment.tests["among"] = lambda names, chosen: bool(set(names.split()) & chosen)
     return environment.get_template(_TEMPLATE)
 

@@ -15,7 +15,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, whole
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.mean_pairs import (
     PAIR_COLUMNS,
@@ -61,23 +61,15 @@ METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
 # what people read first, the last ones only where there is room
 MAIN = ("ndcg", "recall", "hit_rate", "auc", "ild", COVERAGE, "popularity")
 _MOST_COLUMNS = 3
-_COLUMNS = (
-    Column("system", "System"),
-    Column("metric", "Metric"),
+_COLUMNS = columns(
+    "system metric",
     Column("k", "k", "int"),
-    Column("value", "Value", "float"),
+    "value",
     *interval_columns(),
     Column("n", "Lists", "int"),
-    Column("users", "Users", "int", minor=True),
-    Column("note", "Note"),
+    "users? note",
 )
-_PAIRS = (
-    Column("system", "System"),
-    Column("opponent", "Against"),
-    Column("metric", "Metric"),
-    Column("k", "k", "int"),
-    *PAIR_COLUMNS,
-)
+_PAIRS = (*columns("system opponent metric", Column("k", "k", "int")), *PAIR_COLUMNS)
 _USUALLY_RELEVANT = (
     "judged above 0 (heldout_relevance, qrels), or with another value above 0 of at least the user's mean over all their"
     " valued events"
@@ -202,14 +194,12 @@ def measure(
     check_judgeable(db, project.id, cases.systems, known)
     chosen = [name for name in known if not cases.systems or name in cases.systems]
     found = [read(name) if lists is None else values(name, lists[name]) for name in chosen]
-    return Measured([_of_segment(of, cases) for of in found], data)
-
-
-def _of_segment(lists: SystemLists, cases: CaseSelection) -> SystemLists:
-    if cases.segment is None:
-        return lists
-    held = map(cases.segment.holds, lists.users, lists.contexts)
-    return lists.at([at for at, holds in enumerate(held) if holds], lists.system)
+    if (segment := cases.segment) is not None:
+        held = [map(segment.holds, of.users, of.contexts) for of in found]
+        found = [
+            of.at(np.flatnonzero([*here]).tolist(), of.system) for of, here in zip(found, held, strict=True)
+        ]
+    return Measured(found, data)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -224,6 +214,7 @@ def metrics(project: Project, choose: Options) -> Table:
         project, names, choose.k, cases=choose.cases, relevant_from=choose.relevant_from, gain=gain
     )
     tested = measured.pairs(names, choose.cases.groups)
+    answer = _answer(measured, tested, names, choose.k)
     if choose.table == "pairs":
         rows = [
             {"metric": pairs.name, "k": _cutoff(pairs.name, choose.k)} | row
@@ -232,15 +223,11 @@ def metrics(project: Project, choose: Options) -> Table:
         ]
         notes = pair_notes(tested) if rows else [Note("fewer than two systems have lists")]
         title = f"Pairs of systems by offline metrics at {choose.k}"
-        return Table(
-            title, _PAIRS, tuple(rows), tuple(notes), answer=_answer(measured, tested, names, choose.k)
-        )
+        return Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer)
     rows = list(_rows(measured, choose.k, names))
-    title = f"Offline metrics at {choose.k}"
-    return Table(
-        title, _COLUMNS, tuple(rows), tuple(_notes(project, measured, tested, choose)),
-        answer=_answer(measured, tested, names, choose.k), brief=_brief(title, rows, choose.metrics or MAIN),
-    )  # fmt: skip
+    title, notes = f"Offline metrics at {choose.k}", [*_notes(project, measured, tested, choose)]
+    brief = _brief(title, rows, choose.metrics or MAIN)
+    return Table(title, _COLUMNS, tuple(rows), tuple(notes), answer=answer, brief=brief)
 
 
 def _cutoff(metric: str, k: int) -> int | None:
@@ -257,13 +244,10 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
     means = dict(zip(cells, mean_estimates(values, owners, bounds), strict=True))
     for at, system in enumerate(measured.systems):
         for name in metrics:
-            estimate = (
-                _coverage(system, measured, k)
-                if name == COVERAGE
-                else _explained(name, means[at, name], system)
-            )
-            row = {"system": system.system, "metric": name, "k": _cutoff(name, k), **estimate_cells(estimate)}
-            yield row | {"users": estimate.groups or 0}
+            of_all = name == COVERAGE
+            found = _coverage(system, measured, k) if of_all else _explained(name, means[at, name], system)
+            row = {"system": system.system, "metric": name, "k": _cutoff(name, k), **estimate_cells(found)}
+            yield row | {"users": found.groups or 0}
 
 
 def _explained(metric: str, estimate: Estimate, system: SystemLists) -> Estimate:
@@ -274,8 +258,7 @@ def _explained(metric: str, estimate: Estimate, system: SystemLists) -> Estimate
     if estimate.n == 0:
         return undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
     left_out = f"{lists - estimate.n} of {lists} lists left out: {reason}" if estimate.n < lists else ""
-    cells = estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, estimate.groups
-    return Estimate(*cells, note=join_notes(estimate.note, left_out))
+    return replace(estimate, note=join_notes(estimate.note, left_out))
 
 
 def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
@@ -298,19 +281,16 @@ def _notes(
         )
     yield from map(Note, held_out_copies(project.db, project.id).sentences)
     if replace(choose.cases, systems=()) == EVERY_CASE:
-        yield from (
-            Note(text) for at in range(len(measured.systems)) if (text := _without_list(measured, at))
+        yield from map(
+            Note, filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
         )
     elif untimed := untimed_count(project.db, project.id, "lists", choose.cases):
         yield Note(untimed_note(untimed, "lists"))
     yield from pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
-    with_value = (
-        f"with a value of at least {choose.relevant_from:g}"
-        if choose.relevant_from is not None
-        else _USUALLY_RELEVANT
-    )
+    least = choose.relevant_from
+    value = _USUALLY_RELEVANT if least is None else f"with a value of at least {least:g}"
     yield definition(
-        f"relevant: an item held out for the user without a value (a purchase, a click), {with_value}"
+        f"relevant: an item held out for the user without a value (a purchase, a click), {value}"
     )
     yield from map(definition, _ABOUT)
 
@@ -326,10 +306,8 @@ def _without_list(measured: Measured, at: int) -> str:
     )
     counted = ((missing, "user", ""), (contexts, "context of other users", "contexts of other users"))
     lacking = " and ".join(quantity(*entry) for entry in counted if entry[0])
-    verbs = (
-        "has no list and is not counted" if missing + contexts == 1 else "have no list and are not counted"
-    )
-    return f"{system.system}: {lacking} with held-out events {verbs}" if lacking else ""
+    verbs = "has no list and is" if missing + contexts == 1 else "have no list and are"
+    return f"{system.system}: {lacking} with held-out events {verbs} not counted" if lacking else ""
 
 
 def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequence[str], k: int) -> str:
@@ -361,15 +339,13 @@ def _brief(title: str, rows: Sequence[Row], metrics: Collection[str]) -> Table:
     lines: dict[object, Row] = {}
     for row in rows:
         line = lines.setdefault(row["system"], {"system": row["system"], "n": 0})
-        line["n"] = max(int(str(line["n"])), int(str(row["n"])))
+        line["n"] = max(whole(line, "n"), whole(row, "n"))
         value = row["value"]
         if row["metric"] in metrics and isinstance(value, float):
             line[str(row["metric"])] = figure_text(row, "value", 3 if abs(value) < 10 else 1)
     names = [name for name in metrics if any(name in line for line in lines.values())]
-    columns = [Column(name, name, minor=at >= _MOST_COLUMNS) for at, name in enumerate(names)]
-    return Table(
-        title, (Column("system", "System"), *columns, Column("n", "lists", "int")), tuple(lines.values())
-    )
+    cells = [Column(name, name, minor=at >= _MOST_COLUMNS) for at, name in enumerate(names)]
+    return Table(title, columns("system", *cells, Column("n", "lists", "int")), tuple(lines.values()))
 
 
 # ---- the lists of verdicts -------------------------------------------------------------------------------------------

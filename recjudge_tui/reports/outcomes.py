@@ -13,7 +13,15 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    columns,
+    definition,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, scores
@@ -33,7 +41,7 @@ from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.store.projects import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.ratings import Question, project_questions
 
-_WHAT = (Column("experiment", "Experiment"), Column("system_a", "System A"), Column("system_b", "System B"))
+_WHAT = columns("experiment|Experiment", "system_a|System A", "system_b|System B")
 
 
 def _arms(name: str, label: str) -> tuple[Column, Column]:
@@ -42,53 +50,25 @@ def _arms(name: str, label: str) -> tuple[Column, Column]:
 
 
 def _rate(side: str) -> tuple[Column, ...]:
-    return (
+    return columns(
         Column(f"rate_{side}", f"Rate {side.upper()}", "float", decimals=5),
         Column(f"rate_{side}_low", f"{side.upper()} low", "float", minor=True, decimals=5),
         Column(f"rate_{side}_high", f"{side.upper()} high", "float", minor=True, decimals=5),
-    )
+    )  # fmt: skip
 
 
-_ONLINE = (
-    *_WHAT,
-    Column("began_at", "From", "time", minor=True),
-    Column("ended_at", "To", "time", minor=True),
-    *_arms("users", "Users"),
-    *_arms("impressions", "Impressions"),
-    *_arms("clicks", "Clicks"),
-    *_rate("a"),
-    *_rate("b"),
-    Column("lift", "Lift", "share"),
-    *interval_columns("share"),
-    Column("z", "z", "float"),
-    Column("p", "p", "float", decimals=4),
-    Column("winner", "Winner"),
-    Column("same_way", "Same direction", "int"),
-    Column("judges", "Judges", "int"),
-    Column("note", "Note"),
-)
-_LOG = (
-    *_WHAT,
-    Column("lift", "Lift", "share", minor=True),
-    Column("p", "p", "float", decimals=4, minor=True),
-    Column("winner", "Winner"),
-    Column("rater", "Rater"),
-    Column("kind", "Kind", minor=True),
-    Column("protocol", "Protocol"),
-    Column("measure", "Measure", minor=True),
-    Column("judged", "Judged", "float", minor=True),
-    *interval_columns(of="judged", minor=True),
-    Column("n", "n", "int", minor=True),
-    Column("pointed", "Predicted"),
-    Column("sure", "Significant", minor=True),
-    Column("hit", "Same direction"),
-    Column("hits", "Hits", "int", minor=True),
-    Column("decided", "Decided", "int"),
-    Column("hit_rate", "Hit rate", "share"),
-    Column("hit_low", "Hit low", "share"),
-    Column("hit_high", "Hit high", "share"),
-    Column("note", "Note"),
-)
+_ONLINE = columns(
+    *_WHAT, "began_at|(From)|time", "ended_at|(To)|time", *_arms("users", "Users"),
+    *_arms("impressions", "Impressions"), *_arms("clicks", "Clicks"), *_rate("a"), *_rate("b"), "lift|Lift|share",
+    *interval_columns("share"), "z|z|float", "p", "winner|Winner", "same_way|Same direction|int", "judges|Judges|int",
+    "note",
+)  # fmt: skip
+_LOG = columns(
+    *_WHAT, "lift|(Lift)|share", "p?", "winner|Winner", "rater", "kind|(Kind)", "protocol", "measure|(Measure)",
+    "judged|(Judged)|float", *interval_columns(of="judged", minor=True), "n?", "pointed|Predicted",
+    "sure|(Significant)", "hit|Same direction", "hits|(Hits)|int", "decided|Decided|int", "hit_rate|Hit rate|share",
+    "hit_low|Hit low|share", "hit_high|Hit high|share", "note",
+)  # fmt: skip
 _METHODS = (
     definition(
         "rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978"
@@ -165,7 +145,7 @@ def outcomes(project: Project, choose: Options) -> Table:
         "winner",
         "note",
     )
-    return replace(table, brief=with_columns([table], names)[0])
+    return seen_first(table, names)
 
 
 def prediction_log(project: Project, choose: Options) -> Table:
@@ -191,12 +171,8 @@ def prediction_log(project: Project, choose: Options) -> Table:
         asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
         notes = [*about_base(asked), *rater_notes(asked), *_PREDICTIONS]
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=_hit_rates(rows))
-    return replace(
-        table,
-        brief=with_columns(
-            [table],
-            ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note"),
-        )[0],
+    return seen_first(
+        table, ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note")
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
 
@@ -36,21 +36,29 @@ from recjudge_tui.reports.common.scales import (
     rater_notes,
     speaks_for_people,
 )
-from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Screen, Table, definition, readable
+from recjudge_tui.reports.common.table import (
+    Column,
+    Kind,
+    Note,
+    Row,
+    Screen,
+    Table,
+    cells_of,
+    columns,
+    definition,
+    readable,
+    real,
+    whole,
+)
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, table_of
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
-from recjudge_tui.stats.registry import SHARE, STATISTICS
-from recjudge_tui.store.calls import (
-    cached_calls,
-    call_counts,
-    latencies,
-    repeated_answers,
-)
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.stats.registry import SHARE, STATISTICS, label_of
+from recjudge_tui.store.calls import cached_calls, call_counts, latencies, repeated_answers
+from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Rater, project_questions, project_raters
 from recjudge_tui.store.runs import ServedModel, served_models, stored_runs
@@ -58,20 +66,10 @@ from recjudge_tui.store.runs import ServedModel, served_models, stored_runs
 # ---- passport rows -----------------------------------------------------------------------------------------------
 
 
-COLUMNS = (
-    Column("part", "Part"),
-    Column("figure", "Figure"),
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect"),
-    Column("against", "Against"),
-    Column("value", "Value", "float"),
-    Column("unit", "Unit"),
-    *interval_columns(),
-    Column("people", "People", "float"),
-    Column("n", "n", "int"),
-    Column("text", "Text"),
-    Column("note", "Note"),
-)
+COLUMNS = columns(
+    Column("part", "Part"), "figure protocol aspect", Column("against", "Against"), "value", Column("unit", "Unit"),
+    *interval_columns(), Column("people", "People", "float"), "n", Column("text", "Text"), "note",
+)  # fmt: skip
 _KINDS: dict[str, Kind] = {"share": "share", "usd": "usd", "count": "int"}
 BEYOND = ", beyond people"
 _OWN, _FURTHER = "Judge", "Beyond people"
@@ -85,15 +83,17 @@ def figure(
 ) -> Row:
     """A figure with its n and interval; if it is undefined, the estimate's note says why."""
     return {
-        "part": part,
-        "figure": name,
-        "value": estimate.value,
-        "unit": unit,
-        **interval_cells(estimate),
-        "n": estimate.n,
-        "note": join_notes(estimate.note, note),
-        **where,
-    }
+        "part": part, "figure": name, "value": estimate.value, "unit": unit, **interval_cells(estimate), "n": estimate.n,
+        "note": join_notes(estimate.note, note), **where,
+    }  # fmt: skip
+
+
+def taken(part: str, name: object, row: Row, unit: str = "", **more: object) -> Row:
+    """A figure that another report has in this row."""
+    cells = ("protocol", "aspect", "value", "ci_low", "ci_high", "n", "note")
+    return (
+        {"part": part, "figure": name, "unit": unit} | {key: row[key] for key in cells if key in row} | more
+    )
 
 
 def text_entry(part: str, name: str, text: str, **where: object) -> Row:
@@ -112,17 +112,20 @@ def sections(table: Table) -> tuple[Table, ...]:
     by side, empty columns left out."""
     tables = []
     for part in dict.fromkeys(str(row["part"]) for row in table.rows):
-        rows = [row for row in table.rows if row["part"] == part]
-        keys = dict.fromkeys(_placed(row)[0] for row in rows)
-        headings = dict.fromkeys(_placed(row)[1] for row in rows)
-        lines = [_line(key, [row for row in rows if _placed(row)[0] == key]) for key in keys]
-        columns = [Column("what", "Figure"), Column("of", "Of"), Column("against", "Against")]
-        columns += [Column(heading, heading) for heading in headings]
-        columns += [Column("people", "People", "float"), Column("n", "n", "int"), Column("note", "Note")]
-        shown_ones = tuple(c for c in columns if any(line.get(c.name) not in (None, "") for line in lines))
-        names = {column.name for column in shown_ones}
-        kept = tuple({name: cell for name, cell in line.items() if name in names} for line in lines)
-        tables.append(Table(part, shown_ones, kept))
+        lines: dict[_Key, list[tuple[str, Row]]] = {}
+        headings: dict[str, None] = {}
+        for row in table.rows:
+            if row["part"] == part:
+                key, heading = _placed(row)
+                lines.setdefault(key, []).append((heading, row))
+                headings[heading] = None
+        rows = [_line(key, placed) for key, placed in lines.items()]
+        shown_ones = columns(
+            Column("what", "Figure"), Column("of", "Of"), Column("against", "Against"),
+            *(Column(heading, heading) for heading in headings), Column("people", "People", "float"), "n note",
+        )  # fmt: skip
+        filled = tuple(c for c in shown_ones if any(row.get(c.name) not in (None, "") for row in rows))
+        tables.append(Table(part, filled, cells_of(filled, rows)))
     return tuple(tables)
 
 
@@ -146,13 +149,14 @@ def _question(protocol: str, aspect: str) -> str:
     return aspect if protocol in with_unit("explanation") else f"{protocol} · {aspect}"
 
 
-def _line(key: _Key, rows: list[Row]) -> Row:
+def _line(key: _Key, placed: list[tuple[str, Row]]) -> Row:
     line: Row = dict(zip(("what", "of", "against"), key, strict=True))
-    for row in rows:
-        line[_placed(row)[1]] = _amount(row)
-    line["people"] = next((row["people"] for row in rows if row.get("people") is not None), None)
-    line["n"] = next((row["n"] for row in rows if row.get("n") is not None), None)
-    return line | {"note": join_notes(*(str(row["note"]).removeprefix(f"{NOT_MEASURED}: ") for row in rows))}
+    line |= {heading: _amount(row) for heading, row in placed}
+    for name in ("people", "n"):
+        line[name] = next((row[name] for _, row in placed if row.get(name) is not None), None)
+    return line | {
+        "note": join_notes(*(str(row["note"]).removeprefix(f"{NOT_MEASURED}: ") for _, row in placed))
+    }
 
 
 def _amount(row: Row) -> str:
@@ -200,6 +204,7 @@ class PassportSource:
     judge: JudgeSpec
     runs: list[StoredRow]
     protocols: tuple[str, ...]
+    raters: Mapping[str, Rater]
 
     def again(self, protocol: str, more: str = "", name: str = "") -> Step:
         """Judge once more: with `more` options, as another rater where one rater gives only one verdict on a case."""
@@ -208,13 +213,8 @@ class PassportSource:
             for option, given in self.judge.words.items()
             for word in given
         )
-        rater = f"--name {shlex.quote(name or self.rater.name)}"
-        about = {
-            "protocol": protocol,
-            "judge": self.judge.spec,
-            "more": " ".join(filter(None, (words, rater, more))),
-        }
-        return Step("judge", about)
+        options = " ".join(filter(None, (words, f"--name {shlex.quote(name or self.rater.name)}", more)))
+        return Step("judge", {"protocol": protocol, "judge": self.judge.spec, "more": options})
 
     def repeated(self, protocol: str) -> Step:
         return self.again(protocol, "--sample 50 --repeats 3", f"{self.rater.name} repeated")
@@ -264,8 +264,7 @@ def _served(model_row: ServedModel) -> str:
 
 def agreement_rows(of: PassportSource) -> Iterator[Row]:
     """The usual statistics against every person and consensus, by protocol and aspect, with the human ceiling."""
-    raters = project_raters(of.project.db, of.project.id)
-    people = [name for name, r in raters.items() if speaks_for_people(r)]
+    people = [name for name, rater in of.raters.items() if speaks_for_people(rater)]
     met: set[str] = set()
     if not of.protocols:
         why = "it only judged adversarial pairs"
@@ -274,18 +273,9 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
         for row in table_of(of.project, "agreement", raters=(of.rater.name, *people)).rows:
             if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
-                where = {
-                    name: row[name] for name in ("protocol", "aspect", "value", "ci_low", "ci_high", "n")
-                }
-                yield (
-                    {"part": AGREEMENT, "figure": row["stat"], "against": row["rater_b"]}
-                    | where
-                    | {
-                        "unit": "share" if STATISTICS[str(row["stat"])].bounds == SHARE else "",
-                        "people": row["ceiling"],
-                        "note": row["note"] or "",
-                    }
-                )
+                unit = "share" if STATISTICS[str(row["stat"])].bounds == SHARE else ""
+                beside = {"against": row["rater_b"], "people": row["ceiling"], "note": row["note"] or ""}
+                yield taken(AGREEMENT, row["stat"], row, unit, **beside)
     for protocol in of.protocols:
         if not _scales((protocol,)) & met:
             why = "no person judged these cases"
@@ -294,16 +284,13 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
 
 def strictness_rows(of: PassportSource) -> Iterator[Row]:
     """By how much it rates lists and texts higher than the annotators do, on the same cases."""
-    raters = project_raters(of.project.db, of.project.id)
-    annotators = [name for name, rater in raters.items() if rater.kind == "annotator"]
+    annotators = [name for name, rater in of.raters.items() if rater.kind == "annotator"]
     alone = [protocol for protocol in of.protocols if not compares_lists(protocol)]
     table = strictness_table(of.project, (of.rater.name,), annotators, alone)
     for row in table.rows:
         if row["rater"] == of.rater.name and row["figure"] == "bias" and row["value"] is not None:
-            kept = {name: row[name] for name in ("protocol", "aspect", "value", "ci_low", "ci_high", "n")}
-            yield {"part": STRICTNESS, "figure": "milder by", "unit": ""} | kept | {
-                "against": row["against"], "note": row["note"] or "below 0: stricter",
-            }  # fmt: skip
+            note = row["note"] or "below 0: stricter"
+            yield taken(STRICTNESS, "milder by", row, against=row["against"], note=note)
 
 
 def _scales(protocols: tuple[str, ...]) -> set[str]:
@@ -336,15 +323,17 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
             again = of.again(str(row["protocol"]), "--swap", f"{of.rater.name} swapped")
             yield missing(POSITION, "position consistency", why, again, **where)
             continue
-        ends = {"ci_low": row["ci_low"], "ci_high": row["ci_high"], "note": row["note"]}
-        yield {"part": POSITION, "figure": "position consistency", "value": row["consistency"]} | ends | where
-        ends = {"ci_low": row["true_low"], "ci_high": row["true_high"], "note": ""}
-        yield {"part": POSITION, "figure": "true ties", "value": row["true_share"]} | ends | where
         note = "calls that chose Set 1 minus calls that chose Set 2"
         if p is not None and p < ALPHA:
-            note += f": favours Set {1 if float(str(row['favour'])) > 0 else 2}"
-        ends = {"ci_low": row["favour_low"], "ci_high": row["favour_high"], "note": note}
-        yield {"part": POSITION, "figure": "favours Set 1 by", "value": row["favour"]} | ends | where
+            note += f": favours Set {1 if real(row, 'favour') > 0 else 2}"
+        for name, value, ends, about in (
+            ("position consistency", "consistency", "ci", row["note"]),
+            ("true ties", "true_share", "true", ""),
+            ("favours Set 1 by", "favour", "favour", note),
+        ):
+            low, high = row[f"{ends}_low"], row[f"{ends}_high"]
+            cells = {"value": row[value], "ci_low": low, "ci_high": high, "note": about}
+            yield {"part": POSITION, "figure": name} | cells | where
 
 
 def adversarial_rows(of: PassportSource) -> Iterator[Row]:
@@ -358,24 +347,11 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
         why = "it judged no list of another user"
         yield missing(ADVERSARIAL, "correct", why, Step("robustness", {"judge": of.judge.spec}))
     for row in rows:
-        failed = row["failed"]
-        lists = (
-            ""
-            if row["lists"] == "published"
-            else "without items the user already has, both lists of equal length"
-        )
-        note = "; ".join(
-            part for part in (lists, f"{failed} failed" if failed else "", str(row["note"])) if part
-        )
-        kept = {name: row[name] for name in ("value", "ci_low", "ci_high", "n") if name in row}
-        yield (
-            {"part": ADVERSARIAL, "figure": row["outcome"], "value": row["share"], "unit": "share"}
-            | kept
-            | {
-                "protocol": row["lists"],
-                "note": note,
-            }
-        )
+        unseen = "without items the user already has, both lists of equal length"
+        lists = "" if row["lists"] == "published" else unseen
+        note = join_notes(lists, f"{row['failed']} failed" if row["failed"] else "", str(row["note"]))
+        about = {"value": row["share"], "protocol": row["lists"], "note": note}
+        yield taken(ADVERSARIAL, row["outcome"], row, "share", **about)
 
 
 def consistency_rows(of: PassportSource) -> Iterator[Row]:
@@ -391,7 +367,11 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
         for answer in alike:
             values[answer.question][answer.value] += 1
             users[answer.question] = answer.user_id
-        shares = {q: _equal_pairs(counts) for q, counts in values.items() if sum(counts.values()) > 1}
+        shares = {
+            question: sum(c * (c - 1) for c in counts.values()) / (m * (m - 1))
+            for question, counts in values.items()
+            if (m := counts.total()) > 1
+        }
         if not shares:
             if protocol in offered():
                 why, again = "no call was asked twice", of.repeated(protocol)
@@ -404,30 +384,19 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
         yield figure(CONSISTENCY, "equal answers", consistency, "share", protocol=protocol, note=note)
 
 
-def _equal_pairs(counts: Counter[float]) -> float:
-    m = sum(counts.values())
-    return sum(c * (c - 1) for c in counts.values()) / (m * (m - 1))
-
-
 def confidence_rows(of: PassportSource) -> Iterator[Row]:
     """How far the judge's stated confidence can be believed: against the labels of each person."""
-    raters = project_raters(of.project.db, of.project.id)
     questions = project_questions(of.project.db, of.project.id)
     answered = {q for q in questions if q.rater == of.rater.name and protocol_facts(q.protocol).labels}
     met = False
-    for name in (name for name, rater in raters.items() if speaks_for_people(rater)):
+    for name in (name for name, rater in of.raters.items() if speaks_for_people(rater)):
         if not any(q._replace(rater=of.rater.name) in answered for q in questions if q.rater == name):
             continue
-        project = of.project
-        for row in error_table(stated_confidences(project, of.rater.name, name)).rows:
-            if row["value"] is None:
-                continue
-            met = True
-            after = ", calibrated" if row["stage"] == CALIBRATED else ""
-            yield {
-                "part": CONFIDENCE, "figure": _CONFIDENCE[str(row["stat"])] + after, "against": name,
-                "unit": "share" if row["stat"] == "accuracy" else "",
-            } | {key: row[key] for key in ("protocol", "aspect", "value", "ci_low", "ci_high", "n", "note")}  # fmt: skip
+        for row in error_table(stated_confidences(of.project, of.rater.name, name)).rows:
+            if row["value"] is not None:
+                met = True
+                what = _CONFIDENCE[str(row["stat"])] + (", calibrated" if row["stage"] == CALIBRATED else "")
+                yield taken(CONFIDENCE, what, row, "share" if row["stat"] == "accuracy" else "", against=name)
     if not met:
         why = "no verdict that a person labelled has a confidence"
         again = of.repeated(of.runs[-1]["protocol"])
@@ -459,50 +428,37 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
         why = "it only judged adversarial pairs"
         yield missing(PREFERENCES, "prefers popular items", why, of.again(SAER[0]))
         return
-    raters = project_raters(of.project.db, of.project.id)
-    people = [name for name, rater in raters.items() if is_people(rater)]
+    people = [name for name, rater in of.raters.items() if is_people(rater)]
     rows = biases_table(of.project.db, of.project.id, (of.rater.name,), people).rows
-    beyond = {
-        (row["protocol"], row["aspect"], row["covariate"]): row for row in rows if row["figure"] != RATING
-    }
-    for row in rows:
-        if row["figure"] != RATING:
-            continue
+    key = itemgetter("protocol", "aspect", "covariate")
+    beyond = {key(row): row for row in rows if row["figure"] != RATING}
+    for row in (row for row in rows if row["figure"] == RATING):
         of_texts = protocol_facts(str(row["protocol"])).unit == "explanation"
         name = _PREFERENCES["texts" if of_texts else str(row["covariate"])]
-        where = {key: row[key] for key in ("protocol", "aspect")}
-        cells = ("value", "ci_low", "ci_high", "n", "note")
-        yield {"part": PREFERENCES, "figure": name, "unit": ""} | where | {key: row[key] for key in cells}
-        further = beyond.get((row["protocol"], row["aspect"], row["covariate"]))
-        if further is not None:
-            yield (
-                {"part": PREFERENCES, "figure": name + BEYOND, "unit": "", "against": further["truth"]}
-                | where
-                | {key: further[key] for key in cells}
-            )
+        yield taken(PREFERENCES, name, row)
+        if (further := beyond.get(key(row))) is not None:
+            yield taken(PREFERENCES, name + BEYOND, further, against=further["truth"])
         elif row["value"] is not None:
-            yield missing(
-                PREFERENCES, name + BEYOND, "no people judged these", Step("import labels"), **where
-            )
+            where = {"protocol": row["protocol"], "aspect": row["aspect"]}
+            step = Step("import labels")
+            yield missing(PREFERENCES, name + BEYOND, "no people judged these", step, **where)
 
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
     """Dollars for 1,000 judged cases by protocol and prompt; seconds per call, median and 95th percentile."""
-    costs = table_of(of.project, "cost").rows
-    for row in costs:
+    name = "price of 1,000 cases"
+    for row in table_of(of.project, "cost").rows:
         if row["rater"] != of.rater.name:
             continue
-        figures = {name: row[name] for name in ("cost_per_case", "ci_low", "ci_high")}
-        value, low, high = (v * 1000 if isinstance(v, float) else None for v in figures.values())
-        where: dict[str, Any] = {"protocol": row["protocol"]}
+        cells = (row[cell] for cell in ("cost_per_case", "ci_low", "ci_high"))
+        value, low, high = (cell * 1000 if isinstance(cell, float) else None for cell in cells)
+        protocol, note = str(row["protocol"]), str(row["note"] or "")
         if value is None:
-            yield missing(PRICE, "price of 1,000 cases", str(row["note"]), _price_step(of, row), **where)
-            continue
-        cases = row["cases"] if isinstance(row["cases"], int) else 0
-        note = str(row["note"] or "")
-        yield figure(
-            PRICE, "price of 1,000 cases", Estimate(value, low, high, cases, note=note), "usd", **where
-        )
+            step = Step("price") if "price" in note else of.fresh(protocol)
+            yield missing(PRICE, name, note, step, protocol=protocol)
+        else:
+            price = Estimate(value, low, high, whole(row, "cases"), note=note)
+            yield figure(PRICE, name, price, "usd", protocol=protocol)
     seconds = latencies(of.project.db, of.rater.id)
     for name, p in (("latency, median", 0.5), ("latency, 95th percentile", 0.95)):
         if seconds:
@@ -513,30 +469,13 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
             yield missing(PRICE, name, "no call was timed", again)
 
 
-def _price_step(of: PassportSource, row: Row) -> Step:
-    return Step("price") if "price" in str(row["note"]) else of.fresh(str(row["protocol"]))
-
-
-def judged_protocols(db: Database, project_id: int, rater: str) -> tuple[str, ...]:
-    """The protocols in which a rater gave verdicts, except on adversarial pairs."""
-    return tuple(dict.fromkeys(q.protocol for q in project_questions(db, project_id) if q.rater == rater))
-
-
 # ---- passport ----------------------------------------------------------------------------------------------------
 
 
 _PARTS = (
-    identity_rows,
-    agreement_rows,
-    strictness_rows,
-    position_rows,
-    adversarial_rows,
-    consistency_rows,
-    confidence_rows,
-    failure_rows,
-    preference_rows,
-    price_rows,
-)
+    identity_rows, agreement_rows, strictness_rows, position_rows, adversarial_rows, consistency_rows, confidence_rows,
+    failure_rows, preference_rows, price_rows,
+)  # fmt: skip
 
 
 def passport(project: Project, choose: Options) -> Table:
@@ -559,7 +498,9 @@ def passport(project: Project, choose: Options) -> Table:
             f"Judges: {', '.join(judges) or 'none yet'}.",
         )
     judge = JudgeSpec.model_validate_json(runs[-1]["judge"])
-    source = PassportSource(project, raters[rater], judge, runs, judged_protocols(db, project.id, rater))
+    questions = [question for question in project_questions(db, project.id) if question.rater == rater]
+    protocols = tuple(dict.fromkeys(question.protocol for question in questions))
+    source = PassportSource(project, raters[rater], judge, runs, protocols, raters)
     found: list[Row] = [row for part in _PARTS for row in part(source)]
     steps = [
         Note(f"{row['figure']} ({row.get('protocol') or row['part']}) was not measured", "data", step)
@@ -567,7 +508,6 @@ def passport(project: Project, choose: Options) -> Table:
         if isinstance(step := row.pop(_STEP, None), Step)
     ]
     compared = {rater, *(str(row.get("against")) for row in found)}
-    questions = [question for question in project_questions(db, project.id) if question.rater == rater]
     notes = [
         *rater_notes(raters[name] for name in compared if name in raters),
         *origin_notes(db, project.id, questions),
@@ -587,16 +527,12 @@ def _answer(rater: str, rows: list[Row]) -> str:
         row = known[0]
         people = row.get("people")
         beside = f"; people reach {people:.2f}" if isinstance(people, float) else ""
-        said.append(
-            f"{STATISTICS[str(row['figure'])].label} with {row['against']} {row['value']:.2f}{beside}"
-        )
-    by_name = {row["figure"]: row["value"] for row in reversed(rows) if isinstance(row["value"], float)}
-    if "position consistency" in by_name:
-        said.append(
-            f"{100 * float(str(by_name['position consistency'])):.0f} % of pairs judged alike in both orders"
-        )
-    if "failed calls" in by_name:
-        said.append(f"{100 * float(str(by_name['failed calls'])):.1f} % of calls failed")
+        said.append(f"{label_of(str(row['figure']))} with {row['against']} {row['value']:.2f}{beside}")
+    by_name = {row["figure"]: row for row in reversed(rows) if isinstance(row["value"], float)}
+    if alike := by_name.get("position consistency"):
+        said.append(f"{100 * real(alike, 'value'):.0f} % of pairs judged alike in both orders")
+    if failed := by_name.get("failed calls"):
+        said.append(f"{100 * real(failed, 'value'):.1f} % of calls failed")
     return f"{rater}: {'; '.join(said)}." if said else f"Nothing about {rater} was measured yet."
 
 

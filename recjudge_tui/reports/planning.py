@@ -17,7 +17,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
@@ -41,34 +41,22 @@ from recjudge_tui.store.data import check_systems
 from recjudge_tui.store.ratings import Question
 
 _FEW_USERS = 30
-_WHO = (Column("rater", "Rater"), Column("system", "System"), Column("opponent", "Against"))
+_WHO = columns("rater system opponent")
 _ASSUMED = {
     True: (
         Column("ties", "True ties", "share", minor=True),
         Column("consistency", "Consistent", "share", minor=True),
     ),
-    False: (
-        Column("label", "Label", minor=True),
-        Column("share", "Share", "share", minor=True),
-        Column("correlation", "Correlation", "float", minor=True),
-    ),
+    False: columns("label? share?", "correlation|(Correlation)|float"),
 }
-_NEEDED = (
-    Column("cases_per_user", "Per user", "float", minor=True, decimals=2),
-    Column("icc", "ICC", "float", minor=True),
-    Column("design_effect", "Design effect", "float", minor=True),
-    Column("difference", "Difference", "share"),
-    Column("needed", "Needed", "int"),
-    Column("users_needed", "Users needed", "int"),
-    Column("calls_needed", "Calls", "int", minor=True),
-)
-_AT_HAND = (
-    Column("n", "Available", "int", minor=True),
-    Column("users", "Users", "int", minor=True),
-    Column("seen", "Observed", "share", minor=True),
-    Column("detectable", "Detectable", "share"),
-    Column("power_at_hand", "Power", "share"),
-)
+_NEEDED = columns(
+    "cases_per_user|(Per user)|float|2", "icc|(ICC)|float", "design_effect|(Design effect)|float",
+    "difference|Difference|share", "needed|Needed|int", "users_needed|Users needed|int", "calls_needed|(Calls)|int",
+)  # fmt: skip
+_AT_HAND = columns(
+    "n|(Available)|int", "users?", "seen|(Observed)|share", "detectable|Detectable|share",
+    "power_at_hand|Power|share",
+)  # fmt: skip
 _NOTE = Column("note", "Note")
 _METHOD = definition(
     "needed: the normal formula for the mean of the users' means against 0, ((z_(1-α/2) + z_power) / difference)² times its"
@@ -151,14 +139,10 @@ def plan(project: Project | None, choose: Options) -> Table:
                 raise UsageError(
                     f"a difference of {difference:.1%} is impossible", f"{error}.".capitalize()
                 ) from error
-        return _with_brief(
-            Table(
-                title,
-                (*kind, *_NEEDED, _NOTE),
-                tuple(rows),
-                (_METHOD, _UNITS[of_pairs]),
-                answer=_answer(rows, choose),
-            )
+        notes: list[Note] = [_METHOD, _UNITS[of_pairs]]
+        heads = (*kind, *_NEEDED, _NOTE)
+        return seen_first(
+            Table(title, heads, tuple(rows), tuple(notes), answer=_answer(rows, choose)), _BRIEF
         )
     check_systems(project.db, project.id, choose.between)
     chosen = base(project, choose.selection())
@@ -171,8 +155,8 @@ def plan(project: Project | None, choose: Options) -> Table:
     notes = [] if rows else [Note("there are no verdicts to measure from yet")]
     notes += [*about_base(chosen), *rater_notes(chosen)]
     notes += [_METHOD, _UNITS[of_pairs], _HINDSIGHT] if rows else []
-    columns = (*_WHO, *kind, *_NEEDED, *_AT_HAND, _NOTE)
-    return _with_brief(Table(title, columns, tuple(rows), tuple(notes), answer=_answer(rows, choose)))
+    heads = (*_WHO, *kind, *_NEEDED, *_AT_HAND, _NOTE)
+    return seen_first(Table(title, heads, tuple(rows), tuple(notes), answer=_answer(rows, choose)), _BRIEF)
 
 
 def _check(choose: Options) -> tuple[float, ...]:
@@ -350,11 +334,6 @@ _BRIEF = (
     "rater", "system", "opponent", "difference", "needed", "users_needed", "n", "users", "detectable", "power_at_hand",
     "note",
 )  # fmt: skip
-
-
-def _with_brief(table: Table) -> Table:
-    names = [column.name for column in table.columns]
-    return replace(table, brief=with_columns([table], [name for name in _BRIEF if name in names])[0])
 
 
 def _answer(rows: Sequence[Row], choose: Options) -> str:

@@ -93,14 +93,9 @@ def injected(project: Project, choose: Options) -> Table:
     said: dict[str, str] = {}
     for at in range(0, len(rows), len(OUTCOMES)):
         found, other, missed, alarm = rows[at : at + len(OUTCOMES)]
-        alarms = count_text(alarm) if alarm["n"] else "–"
-        counts = {
-            "found": count_text(found),
-            "other": other["count"],
-            "missed": missed["count"],
-            "alarms": alarms,
-        }
-        brief.append(found | counts | {"failed": found["failed"] or None})
+        counts = {"found": count_text(found), "other": other["count"], "missed": missed["count"]}
+        alarms = {"alarms": count_text(alarm) if alarm["n"] else "–", "failed": found["failed"] or None}
+        brief.append(found | counts | alarms)
         told = (
             f"{found['rater']} flags {count_text(found)} planted faults for their issue ({share_text(found)})"
         )
@@ -108,9 +103,8 @@ def injected(project: Project, choose: Options) -> Table:
         said.setdefault(str(found["rater"]), f"{told}{clean}")
     about = (*map(definition, _ABOUT_FAULTS), definition("; ".join(kinds)))
     answer = first_few([said[name] for name in sorted(said, key=lambda name: name != choose.rater)])
-    return briefly(
-        Table(title, _INJECTED, tuple(rows), (*notes, *about), answer=answer), _INJECTED_BRIEF, brief
-    )
+    table = Table(title, _INJECTED, tuple(rows), (*notes, *about), answer=answer)
+    return briefly(table, _INJECTED_BRIEF, brief)
 
 
 def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase], list[Note]]:
@@ -158,10 +152,8 @@ def _fault_rows(
     items: Items, question: Question, lists: _Lists, systems: tuple[str | None, ...]
 ) -> Iterator[Row]:
     """A row for each of OUTCOMES, of all faults and of each kind, by system (None: all)."""
-    user, issues = (
-        items.ratings.cases.user,
-        {folded(issue): at for at, issue in enumerate(items.lists.issues)},
-    )
+    user = items.ratings.cases.user
+    issues = {folded(issue): at for at, issue in enumerate(items.lists.issues)}
     # an issue that nobody flags has no index
     marked = [items.flagged(question, issues.get(folded(ISSUE_OF[kind]), -1)) for kind in FAULT_KINDS]
     right = np.choose(lists.kind, [mask[lists.planted] for mask in marked])
@@ -185,12 +177,8 @@ def _fault_rows(
             failed, users = np.isnan(value[asked]), user[lists.row[asked]]
             for name in OUTCOMES[:3]:
                 counted = share_cells(np.where(failed, np.nan, outcome[asked] == name), users)
-                yield (
-                    head
-                    | {"outcome": name}
-                    | counted
-                    | {"users": np.unique(users).size, "failed": int(failed.sum())}
-                )
+                ended = {"users": np.unique(users).size, "failed": int(failed.sum())}
+                yield head | {"outcome": name} | counted | ended
             free = [lists.free[FAULT_KINDS[kind]] & valid for kind in kinds]
             hits = np.concatenate([marked[kind][here] for kind, here in zip(kinds, free, strict=True)])
             users = np.concatenate([user[items.case[here]] for here in free])

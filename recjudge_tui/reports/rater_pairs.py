@@ -17,10 +17,10 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, meet, meetings, verdicts_of
+from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, grouped, meet, meetings, verdicts_of
 from recjudge_tui.stats.agreement import RatedPair, agreement_estimates, pairs_interval
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
+from recjudge_tui.stats.combining import Rule, joint
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
@@ -46,7 +46,7 @@ def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
         raise UsageError(
             f"{rater} cannot be compared with itself", next_step="Name another rater as the truth."
         )
-    if any(met.ratings.raters[name].of_metrics for name in met.ratings.raters if name == truth):
+    if met.ratings.raters[truth].of_metrics:
         raise UsageError(f"{truth} is a metric and gives no labels", next_step="Name people as the truth.")
     if not met.meetings:
         under = f" under {selection.protocol}" if selection.protocol else ""
@@ -57,11 +57,8 @@ def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
 def label_sets(met: Met) -> dict[Meeting, list[float] | None]:
     """The label set of each meeting's question, rising; None for scores without labels and for metrics."""
     out: dict[Meeting, list[float] | None] = {}
-    alike: dict[tuple[str, str], list[Meeting]] = {}
-    for meeting in met.meetings:
-        alike.setdefault((meeting.protocol, meeting.aspect), []).append(meeting)
     raters = met.ratings.raters
-    for (protocol, aspect), several in alike.items():
+    for (protocol, aspect), several in grouped((meeting[2:], meeting) for meeting in met.meetings).items():
         sides = {q for meeting in several for q in meeting[:2] if not raters[q.rater].of_metrics}
         values = np.concatenate([np.zeros(0), *(np.unique(met.ratings.verdicts[q].value) for q in sides)])
         project, fine = met.project, met.selection.fine
@@ -163,7 +160,7 @@ def pair_estimates(
 
 # ---- the ceiling -----------------------------------------------------------------------------------------------------
 
-_RULES = {"strict": strict, "conservative": conservative, "majority": majority, "median": median}
+_RULES: tuple[Rule, ...] = ("strict", "conservative", "majority", "median")
 
 
 class Ceiling(NamedTuple):
@@ -185,18 +182,17 @@ class People:
     @cached_property
     def questions(self) -> dict[tuple[str, str], list[Question]]:
         """(protocol, aspect) -> the questions of people that a machine answered, too; empty with fewer than two people."""
-        beside = {
-            (m.protocol, m.aspect) for m in self.met.meetings if has_ceiling(m, self.met.ratings.raters)
-        }
-        names = tuple(name for name, rater in self.met.ratings.raters.items() if rater.kind in FIRST_HAND)
-        if not beside or len(names) < 2:
+        raters = self.met.ratings.raters
+        beside = {meeting[2:] for meeting in self.met.meetings if has_ceiling(meeting, raters)}
+        if not beside or len(self.names) < 2:
             return {}
-        among = replace(self.met.selection, raters=names)
-        alike: dict[tuple[str, str], set[Question]] = {}
-        for meeting in meetings(self.met.questions, self.met.ratings.raters, among):
-            if (meeting.protocol, meeting.aspect) in beside:
-                alike.setdefault((meeting.protocol, meeting.aspect), set()).update(meeting[:2])
-        return {where: sorted(asked) for where, asked in alike.items()}
+        found = meetings(self.met.questions, raters, replace(self.met.selection, raters=tuple(self.names)))
+        alike = grouped((meeting[2:], q) for meeting in found if meeting[2:] in beside for q in meeting[:2])
+        return {where: sorted({*asked}) for where, asked in alike.items()}
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [name for name, rater in self.met.ratings.raters.items() if rater.kind in FIRST_HAND]
 
     @cached_property
     def ratings(self) -> Ratings:
@@ -207,15 +203,14 @@ class People:
     def behind(self, reference: Rater) -> tuple[list[str], str, int | None]:
         """The raters behind a reference (for a person: the other people, of the named ones if there are two), the rule of a
         consensus, and its quorum."""
-        people = [name for name, rater in self.met.ratings.raters.items() if rater.kind in FIRST_HAND]
         if reference.kind in FIRST_HAND:
-            chosen = [name for name in people if name in self.met.selection.raters]
-            beside = chosen if len(chosen) > 1 else people
+            chosen = [name for name in self.names if name in self.met.selection.raters]
+            beside = chosen if len(chosen) > 1 else self.names
             return [name for name in beside if name != reference.name], "", None
         if reference.kind != "consensus":
             return [], "", None
         recipe = json.loads(rater_row(self.met.project.db, self.met.project.id, reference.name)["recipe"])
-        members = [name for name in recipe.get("raters", people) if name in people]
+        members = [name for name in recipe.get("raters", self.names) if name in self.names]
         return members, str(recipe.get("rule", "")), recipe.get("quorum")
 
     def ceiling(
@@ -236,10 +231,12 @@ class People:
         if raters[meeting.b.rater].kind in FIRST_HAND:
             return Ceiling(_weighted(pairs, [(row, pairs.y) for row in seen], labels, wanted, level))
         rest = []
-        rule = _RULES.get(rule_name)
+        rule = next((rule for rule in _RULES if rule == rule_name), None)
         if rule is not None and len(members) > 2:
             least = min(len(members) - 1, quorum or len(members) - 1)
-            rest = [(row, rule(np.delete(seen, at, axis=0), least)) for at, row in enumerate(seen)]
+            rest = [
+                (row, joint(rule, np.delete(seen, at, axis=0), least).values) for at, row in enumerate(seen)
+            ]
         among = _weighted(pairs, list(combinations(seen, 2)), labels, wanted, level)
         undecided = 0 if self.by_system or not members else self._undecided(meeting, table)
         return Ceiling(among, _weighted(pairs, rest, labels, wanted, level), undecided)
@@ -269,22 +266,18 @@ def _weighted(
 ) -> dict[str, Estimate]:
     """The mean of each statistic over two sides at a time, weighted by n; intervals over users. Of means over users or pairs
     the ends are weighted in the same way, which is wider than needed."""
-    figures: dict[str, list[Estimate]] = {}
-    rated: dict[str, list[RatedPair]] = {}
-    whole = level == "dataset"
+    figures: dict[str, list[tuple[Estimate, RatedPair]]] = {}
+    groups = pairs.groups(level)
     for a, b in sides:
         kept = ~(np.isnan(a) | np.isnan(b))
-        user = pairs.user[kept]
-        groups = pairs.groups(level)
-        found = estimates(
-            a[kept], b[kept], user, labels, stats, pairs.seen, None if groups is None else groups[kept]
-        )
-        for stat, estimate in found.items():
+        rated = RatedPair(a[kept], b[kept], pairs.user[kept])
+        own = None if groups is None else groups[kept]
+        for stat, estimate in estimates(*rated, labels, stats, pairs.seen, own).items():
             if estimate.value is not None:
-                figures.setdefault(stat, []).append(estimate)
-                rated.setdefault(stat, []).append(RatedPair(a[kept], b[kept], user))
+                figures.setdefault(stat, []).append((estimate, rated))
     out = {}
-    for stat, known in figures.items():
+    for stat, found in figures.items():
+        known = [estimate for estimate, _ in found]
         n = [estimate.n for estimate in known]
         ends = [[estimate.value, estimate.ci_low, estimate.ci_high] for estimate in known]
         value, low, high = (
@@ -292,10 +285,11 @@ def _weighted(
             for column in zip(*ends, strict=True)
         )
         note = join_notes(*(estimate.note for estimate in known if estimate.ci_low is None))
-        if whole:
+        if groups is None:
+            own_labels = pairs.seen.labels(labels)
             end = pairs_interval(
-                rated[stat], pairs.seen.labels(labels), stat, mirrored=pairs.seen.mirrored
-            )  # fmt: skip
+                [rated for _, rated in found], own_labels, stat, mirrored=pairs.seen.mirrored
+            )
             low, high, note = end.low, end.high, end.note
         out[stat] = Estimate(value, low, high, sum(n), note=note)
     return out

@@ -9,19 +9,14 @@ from itertools import combinations
 
 import numpy as np
 
-from recjudge_tui.domain.made_lists import (
-    ADVERSARIAL,
-    CORRECT,
-    Variant,
-    adversarial_pair,
-)
+from recjudge_tui.domain.made_lists import ADVERSARIAL, CORRECT, Variant, adversarial_pair
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
 from recjudge_tui.reports.words import (
@@ -49,14 +44,10 @@ from recjudge_tui.shapes import (
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes, undefined
-from recjudge_tui.stats.hypotheses import holm, paired_counts, share_difference, sign_flip_test, user_means
+from recjudge_tui.stats.hypotheses import holm, share_difference, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
-from recjudge_tui.stats.ranking import tally
-from recjudge_tui.store.cases import (
-    foreign_lists,
-    items_had,
-    who_judged,
-)
+from recjudge_tui.stats.ranking import Tally, tally
+from recjudge_tui.store.cases import foreign_lists, items_had, who_judged
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import (
     Lifetimes,
@@ -70,7 +61,7 @@ from recjudge_tui.store.ratings import (
 )
 from recjudge_tui.store.runs import stored_runs
 
-RATER, NOTE = Column("rater", "Rater"), Column("note", "Note")
+RATER, NOTE = columns("rater note")
 
 
 def _number(cell: object) -> float | None:
@@ -79,7 +70,7 @@ def _number(cell: object) -> float | None:
 
 # ---- the order of the lists ------------------------------------------------------------------------------------------
 
-_WHO = (RATER, Column("system", "System"), Column("opponent", "Against"), Column("aspect", "Aspect"))
+_WHO = columns("rater system opponent aspect")
 _POSITION = (
     *_WHO, Column("gap", "Gap", "float", decimals=2), Column("pairs", "Pairs", "int"),
     Column("consistency", "Consistency", "share"), *interval_columns("share"), Column("true_ties", "True ties", "int"),
@@ -255,34 +246,20 @@ def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
         question = part.question
         judged = battles(chosen.ratings, question) if question in chosen.ratings.verdicts else None
         for system, opponent, alike in part.by_systems():
-            who: Row = {
-                "rater": question.rater,
-                "system": system,
-                "opponent": opponent,
-                "aspect": question.aspect,
-            }
+            who: Row = {"system": system, "opponent": opponent, **question._asdict()}
             order = _order_row(alike.both_orders(), part.cases.user)
             shown = {name: order[name] for name in ("true_ties", "consistency", "ci_low", "ci_high", "note")}
             # in a run in progress, calls may exist before their verdict
             if judged is not None and {system, opponent} <= set(judged.systems):
                 a, b = (judged.systems.index(name) for name in (system, opponent))
                 wins, ties, losses = (int(n) for n in judged.grid[a, b])
-                shown |= {"wins": wins, "ties": ties, "losses": losses, "n": wins + ties + losses}
-                shown |= {
-                    "failed": int(judged.failed[a, b]),
-                    "position_ties": int(judged.position_ties[a, b]),
-                }
-            calls = tally(np.sign(alike.value))
-            counts = {
-                "wins": calls.wins,
-                "ties": calls.ties,
-                "losses": calls.losses,
-                "failed": calls.failed,
-                "n": calls.n,
-            }
+                shown |= Tally(wins, ties, losses, int(judged.failed[a, b])).cells
+                shown |= {"position_ties": int(judged.position_ties[a, b])}
+            counts = tally(np.sign(alike.value)).cells
             rows += [who | {"counted": "verdicts"} | shown, who | {"counted": "calls"} | counts]
     about = definition("verdicts: both orders adjudicated; calls: each order by itself")
-    return Table(f"Verdicts and calls: {chosen.selection.protocol}", _COUNTS, tuple(rows), (about,))
+    title = f"Verdicts and calls: {chosen.selection.protocol}"
+    return Table(title, _COUNTS, cells_of(_COUNTS, rows), (about,))
 
 
 # ---- another user's list ---------------------------------------------------------------------------------------------
@@ -399,10 +376,8 @@ def verdicts_on_made(project: Project, protocol: str) -> Base:
 def _pairs(project: Project) -> _Pairs:
     """All verdicts on adversarial pairs, on the lists of every import."""
     chosen = verdicts_on_made(project, ADVERSARIAL)
-    cases, verdicts = (
-        chosen.ratings.cases,
-        [chosen.ratings.verdicts[question] for question in chosen.questions],
-    )
+    cases = chosen.ratings.cases
+    verdicts = [chosen.ratings.verdicts[question] for question in chosen.questions]
     none = np.zeros(0, dtype=np.int64)
     row = np.concatenate([none, *(part.row for part in verdicts)])
     of = np.repeat(np.arange(len(verdicts)), [part.row.size for part in verdicts])
@@ -416,7 +391,7 @@ def _pairs(project: Project) -> _Pairs:
     named = {(a, b): adversarial_pair(cases.systems[a], cases.systems[b]) for a, b in set(codes)}
     known = np.array([named[code] is not None for code in codes], dtype=np.bool_)
     unseen = np.array(
-        [pair is not None and pair.variant == "unseen" for pair in map(named.get, codes)], dtype=np.bool_
+        [(pair := named[code]) is not None and pair.variant == "unseen" for code in codes], dtype=np.bool_
     )
     lifetimes = adversarial_lifetimes(project.db, project.id, cases.ids) if row.size else None
     every = _Pairs(chosen, lifetimes, of, unseen, row, cases.system_a[row], value, own_first[of, row])
@@ -484,10 +459,8 @@ def _gives_itself_away(pairs: _Pairs) -> Iterator[Note]:
     project, published = pairs.base.project, np.unique(pairs.row[~pairs.unseen])
     shown = foreign_lists(project.db, pairs.base.ratings.cases.ids[published].tolist())
     if shown:
-        has = {
-            user: items_had(project.db, project.id, user)
-            for user in {each.user_id for each in shown.values()}
-        }
+        users = {each.user_id for each in shown.values()}
+        has = {user: items_had(project.db, project.id, user) for user in users}
         held = [len(has[each.user_id] & set(each.items)) for each in shown.values()]
         yield Note(
             f"as published, {sum(n > 0 for n in held)} of {len(held)} foreign lists show something that the user"
@@ -537,12 +510,8 @@ def ablation(project: Project, choose: Options) -> Table:
         own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}
         for name in (name for name in names if name in own):
             runs = [run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL]
-            row: Row = {
-                "rater": name,
-                "lists": variant,
-                "against": None,
-                "prompt": runs[-1]["prompt"] if runs else None,
-            }
+            prompt = runs[-1]["prompt"] if runs else None
+            row: Row = {"rater": name, "lists": variant, "against": None, "prompt": prompt}
             value = own[name].value
             row |= {"wrong": int((value == -1).sum()), "ties": int((value == 0).sum())}
             counted = share_cells(own[name].right, own[name].user)
@@ -599,14 +568,15 @@ def _compared(a: _Pairs, b: _Pairs) -> Row:
     a, b = a.among(a.newest(common)), b.among(b.newest(common))
     _, left, right = np.intersect1d(a.row, b.row, return_indices=True)
     first, second, user = a.right[left], b.right[right], a.user[left]
-    counts, difference = paired_counts(first, second), share_difference(first, second, user)
+    difference = share_difference(first, second, user)
+    only_first, only_second = int((first > second).sum()), int((first < second).sum())
     known = ~np.isnan(first - second)
     p = sign_flip_test(user_means((first - second)[known], user[known]))
-    same = "as often for every user" if counts.only_first else "on the same pairs"
-    untested = f"they are right {same}, so there is nothing to test" if p is None and counts.n else ""
+    same = "as often for every user" if only_first else "on the same pairs"
+    untested = f"they are right {same}, so there is nothing to test" if p is None and known.any() else ""
     return {
-        "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": counts.only_first,
-        "only_second": counts.only_second, "p": p, "note": join_notes(difference.note, untested),
+        "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": only_first,
+        "only_second": only_second, "p": p, "note": join_notes(difference.note, untested),
     }  # fmt: skip
 
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists
-from recjudge_tui.domain.roles import BUILT_IN
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.shapes import Base
+from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.store.answers import first_place_wins, reason_counts
 from recjudge_tui.store.ratings import Question
 
@@ -19,7 +19,6 @@ from recjudge_tui.store.ratings import Question
 _FEWEST, _FEWEST_IN_ORDERS = 5, 10
 # shares from which position, or one reason, decides
 _BY_PLACE, _ONE_REASON = 0.8, 0.9
-_RUN_BY_MODEL = ("judge",)
 _RUN = ("judge", "rules")
 
 
@@ -40,36 +39,27 @@ def sanity(chosen: Base, question: Question, *, reasons: bool = True) -> Sanity:
     """What is wrong with the verdicts of a judge on one question; nothing is said of people, metrics and chance. Without
     `reasons` only the verdicts are looked at: where the right answer is known, they speak for themselves."""
     rater = chosen.rater(question)
-    words = (
-        {"rules": "not a language model", "random": "by chance"}.get(rater.kind, "")
-        if rater.kind in BUILT_IN
-        else ""
-    )
+    words = {"rules": "not a language model", "random": "by chance"}.get(rater.kind, "")
     if rater.kind not in _RUN or question in chosen.ratings.crowds:
         return Sanity(kind_words=words)
     verdicts = chosen.ratings.verdicts[question]
     known = verdicts.value[~np.isnan(verdicts.value)]
     found = _by_place(chosen, question, verdicts.flipped, known.size)
     found = found or _always_the_same(chosen, question, known)
-    if not found and reasons and rater.kind in _RUN_BY_MODEL:
+    if not found and reasons and rater.kind == "judge":
         found = _same_reasons(chosen, question)
     return Sanity(found, (f"{question.rater}, {question.aspect}: {found}",) if found else (), words)
 
 
-def _always_the_same(
-    chosen: Base, question: Question, known: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> str:
+def _always_the_same(chosen: Base, question: Question, known: FloatArray) -> str:
     if known.size < _FEWEST or (known != known[0]).any() or (compares_lists(question.protocol) and known[0]):
         return ""
-    db, project = chosen.project.db, chosen.project.id
-    names = label_names(db, project, question.protocol, question.aspect, known) or {}
+    names = label_names(chosen.project.db, chosen.project.id, *question[1:], known) or {}
     label = names.get(float(known[0]), f"{known[0]:g}")
     return f"{known.size:,} of {known.size:,} verdicts are {label}: no information"
 
 
-def _by_place(
-    chosen: Base, question: Question, flipped: np.ndarray[tuple[int], np.dtype[np.bool_]], n: int
-) -> str:
+def _by_place(chosen: Base, question: Question, flipped: BoolArray, n: int) -> str:
     if not compares_lists(question.protocol) or n < _FEWEST_IN_ORDERS or flipped.sum() < _BY_PLACE * n:
         return ""
     rater = chosen.rater(question)

@@ -11,16 +11,10 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.metrics import JudgedLists
-from recjudge_tui.reports.words import (
-    about_base,
-    no_pairs,
-    no_verdicts,
-    origin_notes,
-    rater_notes,
-)
+from recjudge_tui.reports.words import about_base, no_pairs, no_verdicts, origin_notes, rater_notes
 from recjudge_tui.shapes import Base, base, battles, generation_notes
 from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
 from recjudge_tui.stats.arrays import none_if_nan
@@ -43,20 +37,11 @@ METRICS = ("auc", "ndcg", "ndcg_explicit", "urd")
 NATURAL = {"inspiration": "urd", "satisfaction": "ndcg_explicit"}
 Values = Mapping[str, float | None]
 
-_CORRELATIONS = (
-    Column("rater", "Rater"),
-    Column("aspect", "Aspect"),
-    Column("metric", "Metric"),
-    Column("k", "k", "int"),
-    Column("pearson", "Pearson", "float", decimals=4),
-    *interval_columns(),
-    Column("p", "p", "float", decimals=4),
-    Column("p_holm", "p (Holm)", "float", decimals=4, minor=True),
-    Column("n", "Systems", "int"),
-    Column("same_order", "Same order"),
-    Column("natural", "Natural"),
-    Column("note", "Note"),
-)
+_CORRELATIONS = columns(
+    "rater aspect metric", Column("k", "k", "int"), Column("pearson", "Pearson", "float", decimals=4), *interval_columns(),
+    "p", Column("p_holm", "p (Holm)", "float", decimals=4, minor=True), Column("n", "Systems", "int"),
+    Column("same_order", "Same order"), Column("natural", "Natural"), "note",
+)  # fmt: skip
 _ABOUT_CORRELATIONS = (
     "the metrics are those of the lists that the rater judged; same order: Q and the metric rank the systems alike; natural:"
     " the metric measures what the aspect asks (inspiration: urd, satisfaction: ndcg_explicit)",
@@ -76,33 +61,17 @@ def q_metrics(project: Project, choose: Options) -> Table:
     for question in questions:
         at = chosen.ratings.verdicts[question].row
         measured = {metric: judged.values(at, metric, k) for metric in METRICS}
-        rows += correlation_rows(question, _q(chosen, question), measured, k, chosen.selection.groups)
-        who = f"{question.rater}, {question.aspect}"
+        q = {system: of.value for system, of in _counted_q(chosen, question).items()}
+        rows += correlation_rows(question, q, measured, k, chosen.selection.groups)
         if not any(measured.values()):
-            notes.append(
-                Note(f"{who}: no list behind its verdicts is stored, so there is nothing to measure")
-            )
+            nothing = "no list behind its verdicts is stored, so there is nothing to measure"
+            notes.append(Note(f"{question.rater}, {question.aspect}: {nothing}"))
         if left_out := judged.not_judged(at):
-            notes.append(
-                Note(f"{question.rater}: {left_out:,} current lists that it has not judged are not measured")
-            )
+            lists = f"{left_out:,} current lists that it has not judged are not measured"
+            notes.append(Note(f"{question.rater}: {lists}"))
     notes = [*dict.fromkeys(notes)] if rows else [Note(no_pairs(chosen))]
-    notes += [
-        *about_base(chosen),
-        *rater_notes(chosen),
-        *origin_notes(chosen),
-        *map(definition, _ABOUT_CORRELATIONS),
-    ]
+    notes += _below(chosen, _ABOUT_CORRELATIONS)
     return Table(f"Q against metrics: {choose.protocol}", _CORRELATIONS, tuple(rows), tuple(notes), {"k": k})
-
-
-def _q(chosen: Base, question: Question) -> dict[str, float | None]:
-    """System -> Q over all opponents."""
-    contests = battles(chosen.ratings, question)
-    return {
-        name: none_if_nan(float(q))
-        for name, q in zip(contests.systems, q_of(contests.counts.total.tallies()), strict=True)
-    }
 
 
 def correlation_rows(
@@ -112,54 +81,41 @@ def correlation_rows(
     systems = sorted(q)
     figures = [q[system] for system in systems]
     rows: list[Row] = []
+    found: list[float | None] = []
     for metric in METRICS:
         values = [measured.get(metric, {}).get(system) for system in systems]
         correlation = association(figures, values)
         no_q = [system for system in systems if q[system] is None]
         no_metric = [system for system, value in zip(systems, values, strict=True) if value is None]
+        lacks = f"no metric: {', '.join(no_metric)}" if no_metric else ""
         left_out = (
-            "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
+            f"no finite Q: {', '.join(no_q)}" if no_q else "",
+            "no metric" if no_metric == systems else lacks,
         )
-        rows.append(
-            {
-                "rater": question.rater,
-                "aspect": question.aspect,
-                "metric": metric,
-                "k": None if metric == "auc" else k,
-                "pearson": correlation.value,
-                **interval_cells(correlation),
-                "p": correlation.p,
-                "n": correlation.n,
-                "same_order": orders_agree(figures, values),
-                "natural": NATURAL.get(question.aspect) == metric,
-                "note": join_notes(
-                    correlation.note, f"no finite Q: {', '.join(no_q)}" if no_q else "", left_out
-                ),
-            }
-        )
-    adjusted = holm([_number(row["p"]) for row in rows], groups)
-    return [row | {"p_holm": p} for row, p in zip(rows, adjusted, strict=True)]
+        found.append(correlation.p)
+        rows.append({
+            "rater": question.rater, "aspect": question.aspect, "metric": metric, "k": None if metric == "auc" else k,
+            "pearson": correlation.value, **interval_cells(correlation), "p": correlation.p, "n": correlation.n,
+            "same_order": orders_agree(figures, values), "natural": NATURAL.get(question.aspect) == metric,
+            "note": join_notes(correlation.note, *left_out),
+        })  # fmt: skip
+    return [row | {"p_holm": p} for row, p in zip(rows, holm(found, groups), strict=True)]
+
+
+def _below(chosen: Base, about: Sequence[str]) -> list[Note]:
+    return [*about_base(chosen), *rater_notes(chosen), *origin_notes(chosen), *map(definition, about)]
 
 
 # ---- absolute scores, Q and AUC --------------------------------------------------------------------------------------
 
 _SIDES = ("absolute", "q", "auc")
-_SIDE_BY_SIDE = (
-    Column("system", "System"),
-    Column("rater", "Rater"),
-    Column("aspect", "Aspect"),
-    Column("absolute", "Absolute", "float"),
-    Column("absolute_rater", "Absolute by", minor=True),
-    Column("q", "Q", "float"),
-    Column("auc", "AUC", "float", decimals=4),
-    Column("absolute_scaled", "Absolute 0-1", "float"),
-    Column("q_scaled", "Q 0-1", "float"),
-    Column("auc_scaled", "AUC 0-1", "float"),
-    Column("n_absolute", "n absolute", "int", minor=True),
-    Column("n_q", "n pairs", "int", minor=True),
-    Column("n_auc", "n users", "int", minor=True),
-    Column("note", "Note"),
-)
+_SIDE_BY_SIDE = columns(
+    "system rater aspect", Column("absolute", "Absolute", "float"), Column("absolute_rater", "Absolute by", minor=True),
+    Column("q", "Q", "float"), Column("auc", "AUC", "float", decimals=4),
+    Column("absolute_scaled", "Absolute 0-1", "float"), Column("q_scaled", "Q 0-1", "float"),
+    Column("auc_scaled", "AUC 0-1", "float"), Column("n_absolute", "n absolute", "int", minor=True),
+    Column("n_q", "n pairs", "int", minor=True), Column("n_auc", "n users", "int", minor=True), "note",
+)  # fmt: skip
 _ABOUT_SIDES = (
     "absolute: mean score of the system's lists, each judged alone by the same rater or judge, overall; Q over all"
     " opponents; AUC over all scored candidates of these lists",
@@ -215,12 +171,7 @@ def side_by_side(project: Project, choose: Options) -> Table:
         found = _rows(rater, aspect, {} if scored is None else _means(cases, scored), q, auc)
         rows += [row | {"absolute_rater": scorer if row["n_absolute"] else None} for row in found]
     notes = [*dict.fromkeys(notes)] if rows else [Note(f"{no_verdicts(chosen)}, in pairs or alone")]
-    notes += [
-        *about_base(chosen),
-        *rater_notes(chosen),
-        *origin_notes(chosen),
-        *map(definition, _ABOUT_SIDES),
-    ]
+    notes += _below(chosen, _ABOUT_SIDES)
     return Table(f"Side by side: absolute, {choose.protocol}, AUC", _SIDE_BY_SIDE, tuple(rows), tuple(notes))
 
 
@@ -292,7 +243,3 @@ def _why(row: Row) -> str:
         "no AUC" if row["auc"] is None else "",
         f"on one scale only if at least {FEWEST} systems have the figure, not all equal" if scaled else "",
     )
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, float) else None

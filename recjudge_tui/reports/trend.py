@@ -16,13 +16,13 @@ from recjudge_tui.domain.occasions import Over, period_of, period_order, period_
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.estimate_cells import estimate_cells
 from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, with_columns
+from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition, real, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.served import change_words
 from recjudge_tui.reports.words import about_base, rater_notes
-from recjudge_tui.shapes import Base, base
+from recjudge_tui.shapes import Base, base, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
@@ -45,12 +45,10 @@ _FIGURES = (
     " label: of the best label, or of each category; flags: flagged items per verdict, for pairs on both lists together;"
     " intervals over users"
 )
-_COLUMNS = (
-    Column("period", "Period"), Column("system", "System"), Column("opponent", "Against"), Column("rater", "Rater"),
-    Column("protocol", "Protocol", minor=True), Column("aspect", "Aspect", minor=True), Column("figure", "Figure"),
-    Column("value", "Value", "float"), *interval_columns(), Column("n", "n", "int"),
-    Column("users", "Users", "int", minor=True), Column("failed", "Failed", "int", minor=True), Column("note", "Note"),
-)  # fmt: skip
+_COLUMNS = columns(
+    Column("period", "Period"),
+    "system opponent rater protocol? aspect? figure value ci_low ci_high n users? failed? note",
+)
 Names = tuple[str, str | None]
 
 
@@ -75,11 +73,10 @@ class Dated(NamedTuple):
         """The systems, or pairs of systems, that were judged, and which of them each row is about."""
         first, second = self.cases.system_a[self.row], self.cases.system_b[self.row]
         size, known = len(self.cases.systems), self.cases.systems
-        if not compares_lists(self.question.protocol):
-            met, line = np.unique(first, return_inverse=True)
-            return [(known[at], None) for at in met.tolist()], line.reshape(-1)
-        met, line = np.unique(first * size + second, return_inverse=True)
-        return [(known[at // size], known[at % size]) for at in met.tolist()], line.reshape(-1)
+        of_pairs = compares_lists(self.question.protocol)
+        met, line = np.unique(first * size + (second if of_pairs else 0), return_inverse=True)
+        names = [(known[at // size], known[at % size] if of_pairs else None) for at in met.tolist()]
+        return names, line.reshape(-1)
 
 
 def trend(project: Project, choose: Options) -> Table:
@@ -97,45 +94,37 @@ def trend(project: Project, choose: Options) -> Table:
     period_by_case = case_periods(project.db, project.id, over)
     rows: list[Row] = []
     changes: list[dict[str, str]] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     for question in chosen.questions:
         dated, left_out = _dated(chosen, question, period_by_case)
         if left_out:
             why = "were not imported" if over == "import" else "have no time; by import they have one"
             of = f"{left_out:,} of {left_out + dated.row.size:,} verdicts left out: their lists {why}"
-            notes.append(Note(f"{question.rater}, {question.protocol} {question.aspect}: {of}"))
+            notes.append(f"{question.rater}, {question.protocol} {question.aspect}: {of}")
         own = dict(_changes(project, dated))
-        changes += [
-            {"period": at, **question._asdict(), "change": said, "now": now}
-            for at, (said, now) in own.items()
-        ]
+        for at, (said, now) in own.items():
+            changes.append({"period": at, **question._asdict(), "change": said, "now": now})
         for row in _judged(chosen, dated):
-            rows.append(
-                row | {"note": join_notes(own.get(str(row["period"]), ("", ""))[0], str(row["note"]))}
-            )
+            said = own.get(str(row["period"]), ("", ""))[0]
+            rows.append(row | {"note": join_notes(said, str(row["note"]))})
     rows.sort(key=lambda row: row["figure"] == FLAGS)
     rows += [*_measured(project, choose, metrics), *(_live(project, over) if over != "import" else ())]
-    rows = [
-        _turned(row, choose.of)
-        for row in rows
-        if within.has(str(row["period"])) and _is_chosen(row, choose.of)
-    ]
-    notes = [*(() if rows else (Note("nothing in these periods yet"),)), *notes]
+    rows = [row for row in rows if within.has(str(row["period"])) and _is_chosen(row, choose.of)]
+    rows = [_turned(row, choose.of) for row in rows]
+    notes = [*(() if rows else ("nothing in these periods yet",)), *notes]
     if any(choose.cases.occasions) and any(row["figure"] == "lift" for row in rows):
-        notes.append(Note("live experiments are about every occasion"))
+        notes.append("live experiments are about every occasion")
     shown = sum(row["ci_low"] is not None for row in rows)
     if shown > 1:
         by_chance = f"about one in {round(1 / (1 - LEVEL))}, or fewer, misses the true value by chance"
         notes.append(definition(f"{shown:,} intervals at {LEVEL:.0%} are shown; {by_chance}"))
     notes += [*about_base(chosen), *rater_notes(chosen), definition(_FIGURES)]
-    notes += map(
-        Note, scale_notes(project.db, project.id, [(q.protocol, q.aspect) for q in chosen.questions])
-    )
+    notes += scale_notes(project.db, project.id, [(q.protocol, q.aspect) for q in chosen.questions])
     settings = {"over": over, "k": choose.k, "changes": changes}
-    table = Table(
-        f"Trend by {over}", _COLUMNS, tuple(rows), tuple(notes), settings, answer=_answer(rows, changes)
-    )
-    return replace(table, brief=_brief(table))
+    return Table(
+        f"Trend by {over}", _COLUMNS, tuple(rows), tuple(notes), settings, answer=_answer(rows, changes),
+        brief=_brief(f"Trend by {over}", rows),
+    )  # fmt: skip
 
 
 def _metrics(project: Project, choose: Options) -> tuple[str, ...]:
@@ -149,11 +138,9 @@ def _metrics(project: Project, choose: Options) -> tuple[str, ...]:
 def _questions(chosen: Base, choose: Options) -> list[Question]:
     """Of every rater but metrics, unless one is named; overall, or all aspects of a rater that was not asked for it."""
     fitting = [q for q in chosen.questions if choose.rater or not chosen.rater(q).of_metrics]
-    overall = {(q.rater, q.protocol) for q in fitting if q.aspect == OVERALL}
-    kept = [
-        q for q in fitting if choose.aspect or q.aspect == OVERALL or (q.rater, q.protocol) not in overall
-    ]
-    return sorted(kept)
+    overall = {q[:2] for q in fitting if q.aspect == OVERALL}
+    own = [q for q in fitting if choose.aspect or q.aspect == OVERALL or q[:2] not in overall]
+    return sorted(own)
 
 
 def _dated(chosen: Base, question: Question, period_by_case: Mapping[int, str]) -> tuple[Dated, int]:
@@ -178,12 +165,9 @@ def _changes(project: Project, dated: Dated) -> Iterator[tuple[str, tuple[str, s
     identities = run_identities(project.db, project.id, dated.question.rater, dated.question.protocol)
     if len({*identities.values()}) < 2:
         return
-    by_period: dict[int, list[int]] = {}
-    for period, run in np.unique(np.stack([dated.period, dated.run]), axis=1).T.tolist():
-        if run in identities:
-            by_period.setdefault(period, []).append(run)
-    for before, period in pairwise(sorted(by_period)):
-        old, new = ([identities[run] for run in by_period[at]] for at in (before, period))
+    met = np.unique(np.stack([dated.period, dated.run]), axis=1).T.tolist()
+    by_period = grouped((period, identities[run]) for period, run in met if run in identities)
+    for (_, old), (period, new) in pairwise(sorted(by_period.items())):
         if (words := change_words(new, old))[0]:
             yield dated.periods[period], words
 
@@ -199,11 +183,10 @@ def _row(
     question: Question | None = None,
     failed: int = 0,
 ) -> Row:
-    asked = ("rater", "protocol", "aspect")
+    asked = dict(zip(Question._fields, question or (None,) * 3, strict=True))
     return {
-        "period": period, "system": names[0], "opponent": names[1], **dict(zip(asked, question or (None,) * 3, strict=True)),
-        "figure": figure, "value": estimate.value, **interval_cells(estimate), "n": estimate.n, "users": estimate.groups,
-        "failed": failed, "note": estimate.note,
+        "period": period, "system": names[0], "opponent": names[1], **asked, "figure": figure, **estimate_cells(estimate),
+        "users": estimate.groups, "failed": failed,
     }  # fmt: skip
 
 
@@ -349,52 +332,43 @@ def _turned(row: Row, systems: Sequence[str]) -> Row:
     return row | {"system": systems[0], "opponent": row["system"], **turned}
 
 
-def _brief(table: Table) -> Table:
-    """The figure and its interval in one column: `.34 [.25 .45]`, of a rating `1165 [961 1370]`."""
+def _brief(title: str, rows: Sequence[Row]) -> Table:
+    """The figure and its interval in one column: `0.34 [0.25 0.45]`, of a rating `1165 [961 1370]`."""
     seen: list[Row] = []
-    for row in table.rows:
+    for row in rows:
         digits = 0 if row["figure"] == RATING else 2
-        texts = [
-            "–" if (cell := row[name]) is None else f"{cell:.{digits}f}"
-            for name in ("value", "ci_low", "ci_high")
-        ]
-        seen.append({**row, "value": texts[0] if texts[1] == "–" else f"{texts[0]} [{texts[1]} {texts[2]}]"})
+        cells = (row[name] for name in ("value", "ci_low", "ci_high"))
+        value, low, high = ("–" if cell is None else f"{cell:.{digits}f}" for cell in cells)
+        seen.append({**row, "value": value if low == "–" else f"{value} [{low} {high}]"})
     empty = {name for name in ("opponent", "rater") if not any(row[name] for row in seen)}
     kept = [n for n in ("period", "system", "opponent", "rater", "figure", "value", "n") if n not in empty]
-    columns = tuple(replace(column, kind="text") if column.name == "value" else column for column in _COLUMNS)
-    return with_columns([Table(table.title, columns, tuple(seen))], kept)[0]
+    shown = tuple(replace(column, kind="text") if column.name == "value" else column for column in _COLUMNS)
+    return with_columns([Table(title, shown, tuple(seen))], kept)[0]
 
 
 def _answer(rows: Sequence[Row], changes: Sequence[dict[str, str]]) -> str:
     """The line that moved most from its first to its last period, of the first figure with such a line."""
-    figures: dict[tuple[object, ...], dict[tuple[object, ...], list[Row]]] = {}
-    for row in rows:
-        if isinstance(row["value"], float):
-            lines = figures.setdefault(
-                tuple(row[name] for name in ("figure", "rater", "protocol", "aspect")), {}
-            )
-            lines.setdefault((row["system"], row["opponent"]), []).append(row)
-    of_figures = (
-        [(line[0], line[-1]) for line in lines.values() if len(line) > 1] for lines in figures.values()
+    known = [row for row in rows if isinstance(row["value"], float)]
+    figure, line = ("figure", "rater", "protocol", "aspect"), ("system", "opponent")
+    lines = grouped((tuple(row[name] for name in (*figure, *line)), row) for row in known)
+    ends = grouped((key[:4], (rows[0], rows[-1])) for key, rows in lines.items() if len(rows) > 1)
+    of_first = next(
+        (ends[key] for row in known if (key := tuple(row[name] for name in figure)) in ends), None
     )
-    moved = next(filter(None, of_figures), None)
-    if moved is None:
+    if of_first is None:
         return ""
-    first, last = max(
-        moved, key=lambda ends: abs(float(str(ends[1]["value"])) - float(str(ends[0]["value"])))
-    )
+    first, last = max(of_first, key=lambda two: abs(real(two[1], "value") - real(two[0], "value")))
     digits = 0 if first["figure"] == RATING else 2
     values = [f"{row['value']:.{digits}f} in {row['period']}" for row in (first, last)]
     apart = ""
-    if None not in (cells := (first["ci_low"], first["ci_high"], last["ci_low"], last["ci_high"])):
-        low, high, low_last, high_last = (float(str(cell)) for cell in cells)
-        apart = f"; the intervals {'overlap' if low <= high_last and low_last <= high else 'are apart'}"
+    if None not in (row[name] for row in (first, last) for name in ("ci_low", "ci_high")):
+        meet = all(real(a, "ci_low") <= real(b, "ci_high") for a, b in ((first, last), (last, first)))
+        apart = f"; the intervals {'overlap' if meet else 'are apart'}"
     against = f" against {first['opponent']}" if first["opponent"] else ""
     by = f" by {first['rater']} ({first['protocol']} {first['aspect']})" if first["rater"] else ""
-    figure = str(first["figure"]).replace("_", " ")
-    since = (
-        f". {changes[0]['change'][:1].upper()}{changes[0]['change'][1:]} ({changes[0]['period']})"
-        if changes
-        else ""
-    )
-    return f"{first['system']} moved most: its {figure}{against}{by} from {values[0]} to {values[1]}{apart}{since}."
+    what = str(first["figure"]).replace("_", " ")
+    since = ""
+    if changes:
+        said = changes[0]["change"]
+        since = f". {said[:1].upper()}{said[1:]} ({changes[0]['period']})"
+    return f"{first['system']} moved most: its {what}{against}{by} from {values[0]} to {values[1]}{apart}{since}."

@@ -5,14 +5,13 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from recjudge_tui.domain.filters import VerdictFilter, parse_filter
 from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, with_columns
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
@@ -20,24 +19,11 @@ from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.verdicts import ATTENTION, Queue, VerdictRow, filtered_ids, queue, verdict_rows
 
-_COLUMNS = (
-    Column("verdict_id", "Verdict", minor=True),
-    Column("case_id", "Case"),
-    Column("user_id", "User"),
-    Column("context", "Context"),
-    Column("served_at", "Served", "time"),
-    Column("systems", "Systems"),
-    Column("rater", "Rater"),
-    Column("rater_kind", "Kind", minor=True),
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect"),
-    Column("label", "Label"),
-    Column("value", "Value", "float", minor=True),
-    Column("confidence", "Confidence", "float", decimals=2),
-    Column("why", "Why"),
-    Column("decision", "Decision"),
-    Column("tags", "Tags", minor=True),
-)
+_COLUMNS = columns(
+    "verdict_id|(Verdict)", "case_id|Case", "user_id|User", "context|Context", "served_at|Served|time",
+    "systems|Systems", "rater", "rater_kind|(Kind)", "protocol aspect label value?", "confidence|Confidence|float|2",
+    "why|Why", "decision|Decision", "tags|(Tags)",
+)  # fmt: skip
 _DECIDED = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 
 
@@ -59,7 +45,7 @@ def verdicts(project: Project, choose: Options) -> Table:
     )
     settings = {"filter": chosen.text(), "verdicts": len(ids)}
     table = Table("Verdicts", _COLUMNS, rows, tuple(notes), settings, {}, _answer(listing, chosen, rows))
-    return replace(table, brief=with_columns([table], _BRIEF)[0])
+    return seen_first(table, _BRIEF)
 
 
 _BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")

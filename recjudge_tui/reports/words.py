@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import question_of
@@ -12,12 +12,21 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
-from recjudge_tui.shapes import FEWEST_CASES, Base, LeftOut, Meeting, Orientation, Pairs, generation_notes
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, definition
+from recjudge_tui.shapes import (
+    FEWEST_CASES,
+    Base,
+    LeftOut,
+    Meeting,
+    Orientation,
+    Pairs,
+    generation_notes,
+    grouped,
+)  # fmt: skip
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.cases import untimed_note
-from recjudge_tui.store.ratings import EarlierLists, Question, Ratings
+from recjudge_tui.store.ratings import Question, Ratings
 
 _NAMED = 8
 
@@ -32,27 +41,23 @@ def about_base(chosen: Base) -> list[Note]:
 
 def left_out_notes(left_out: LeftOut) -> list[Note]:
     """Who does not count unless asked for."""
-    notes = []
-    if left_out.readers:
-        notes.append(
-            Note(f"without the overrides of {', '.join(left_out.readers)}", "data", Step("include readers"))
-        )
-    if left_out.few:
-        names = ", ".join(left_out.few)
-        notes.append(
-            Note(f"without {names}: fewer than {FEWEST_CASES} labels", "data", Step("include readers"))
-        )
-    return notes
+    readers, few = (", ".join(names) for names in left_out)
+    texts = [f"without the overrides of {readers}"] if readers else []
+    texts += [f"without {few}: fewer than {FEWEST_CASES} labels"] if few else []
+    return [Note(text, "data", Step("include readers")) for text in texts]
 
 
 def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[Note]:
     """Whose labels are of another protocol than the one that they are used in: labels of pairwise cases in arena."""
-    by_protocols: dict[tuple[str, str], dict[str, None]] = {}
-    for protocol, question in used:
-        if protocol != question.protocol and question_of(protocol) == question_of(question.protocol):
-            by_protocols.setdefault((question.protocol, protocol), {})[question.rater] = None
+    by_protocols = grouped(
+        ((question.protocol, protocol), question.rater)
+        for protocol, question in used
+        if protocol != question.protocol and question_of(protocol) == question_of(question.protocol)
+    )
     return [
-        Note(f"verdicts of {', '.join(raters)} are of {own} cases: {protocol} asks the same question")
+        Note(
+            f"verdicts of {', '.join(dict.fromkeys(raters))} are of {own} cases: {protocol} asks the same question"
+        )
         for (own, protocol), raters in by_protocols.items()
     ]
 
@@ -65,14 +70,12 @@ def few_cases(n: int) -> str:
 def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[Note]:
     """Notes on cases without a time and on raters who judged earlier lists; the same sentence about several questions of a
     rater is one note."""
-    by_rater: dict[str, dict[EarlierLists, list[Question]]] = {}
-    for question in dict.fromkeys(questions):
-        if (earlier := ratings.earlier.get(question)) is not None:
-            by_rater.setdefault(question.rater, {}).setdefault(earlier, []).append(question)
+    with_earlier = [q for q in dict.fromkeys(questions) if q in ratings.earlier]
     notes = [Note(untimed_note(ratings.untimed, "cases"))] if ratings.untimed else []
-    for rater, by_counts in by_rater.items():
+    for rater, own in grouped((q.rater, q) for q in with_earlier).items():
+        by_counts = grouped((ratings.earlier[q], f"{q.protocol}, {q.aspect}") for q in own)
         for earlier, alike in by_counts.items():
-            named = "; ".join(f"{question.protocol}, {question.aspect}" for question in alike)
+            named = "; ".join(alike)
             who = rater if len(by_counts) == 1 else f"{rater} ({named})"
             sentences = generation_notes(earlier.left_out, 0)
             if earlier.replaced:
@@ -87,20 +90,10 @@ def _crowds(chosen: Base) -> list[Note]:
     notes = []
     for question, crowd in chosen.ratings.crowds.items():
         names = sorted({single.rater for single in crowd.questions})
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        notes.append(
-            Note(
-                f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {', '.join(names[:_NAMED])}{more}"
-            )
-        )
-    if notes:
-        notes.append(
-            Note(
-                "a crowd: every verdict counts once; users and raters are both clusters of an interval",
-                "definition",
-            )
-        )
-    return notes
+        who = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        notes.append(Note(f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {who}"))
+    about = "a crowd: every verdict counts once; users and raters are both clusters of an interval"
+    return [*notes, definition(about)] if notes else []
 
 
 def rater_notes(chosen: Base) -> list[Note]:
@@ -121,17 +114,12 @@ def _singles(chosen: Base) -> Iterable[Question]:
 
 def no_pairs(chosen: Base) -> str:
     """Why a report on pairs has no rows; of a selection it says nothing about other cases."""
-    if chosen.ratings.cases.selected is None:
-        return "no pair of lists has been judged yet"
-    return "none of these pairs of lists has been judged"
+    every = chosen.ratings.cases.selected is None
+    return "no pair of lists has been judged yet" if every else "none of these pairs of lists has been judged"
 
 
 def no_verdicts(chosen: Base) -> str:
-    return (
-        "there are no verdicts yet"
-        if chosen.ratings.cases.selected is None
-        else "there are no verdicts on these"
-    )
+    return f"there are no verdicts {'yet' if chosen.ratings.cases.selected is None else 'on these'}"
 
 
 def interval_text(row: Row, kind: str) -> str:
@@ -144,27 +132,28 @@ def interval_text(row: Row, kind: str) -> str:
     return f"{low:.0f} to {high:.0f}" if kind == "points" else f"{low:.2f} to {high:.2f}"
 
 
-def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False) -> str:
+def short(value: float, decimals: int = 2) -> str:
+    """A coefficient without a leading zero: .06, -.12, 1.00."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, decimals) or 0:.{decimals}f}")
+
+
+def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False, ends: str = "ci") -> str:
     """A figure with its interval in one cell: `.57 [.20 .85]`, in percent `20.5 [15.1 26.9]`."""
-    cells = [row.get(key) for key in (name, "ci_low", "ci_high")]
-    value, *ends = (
-        f"{100 * cell if percent else cell:.{decimals}f}" if isinstance(cell, float) else "" for cell in cells
+    cells = [row.get(key) for key in (name, f"{ends}_low", f"{ends}_high")]
+    value, low, high = (
+        ""
+        if not isinstance(cell, float)
+        else f"{100 * cell:.{decimals}f}"
+        if percent
+        else short(cell, decimals)
+        for cell in cells
     )
-    texts = [text if percent else re.sub(r"^(-?)0\.", r"\1.", text) for text in (value, *ends)]
-    return f"{texts[0]} [{texts[1]} {texts[2]}]" if all(texts) else texts[0] or "–"
-
-
-def distinct(codes: IntArray) -> int:
-    """How many distinct codes there are."""
-    return len(set(codes.tolist()))
+    return f"{value} [{low} {high}]" if value and low and high else value or "–"
 
 
 def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:
     """One note for each side from which figures see pairs; `by_where` names the figures that do."""
-    wheres: dict[str, list[str]] = {}
-    for where, how in by_where.items():
-        if how.words():
-            wheres.setdefault(how.words(), []).append(where)
+    wheres = grouped((how.words(), where) for where, how in by_where.items() if how.words())
     if len(wheres) == 1:
         return [definition(words) for words in wheres]
     return [definition(f"{', '.join(places)}: {words}") for words, places in wheres.items()]
@@ -175,15 +164,13 @@ def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
 
     Sentences are joined only for exactly the same raters, so that no note claims more than was counted.
     """
-    raters: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
-    for meeting, system, outer in lacks:
-        who = meeting.a.rater, meeting.b.rater
-        for sentence in outer.lacking(who):
-            place = f"{meeting.aspect}, {system}" if system else meeting.aspect
-            raters.setdefault((sentence, meeting.protocol, place), []).append(who)
-    places: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[str]] = {}
-    for (sentence, protocol, place), met in raters.items():
-        places.setdefault((sentence, protocol, tuple(met)), []).append(place)
+    met = grouped(
+        ((sentence, meeting.protocol, f"{meeting.aspect}, {system}" if system else meeting.aspect), who)
+        for meeting, system, outer in lacks
+        for who in [(meeting.a.rater, meeting.b.rater)]
+        for sentence in outer.lacking(who)
+    )
+    places = grouped(((*said[:2], tuple(raters)), said[2]) for said, raters in met.items())
     notes = []
     for (sentence, protocol, pairs_), where in places.items():
         shared = set(pairs_[0]).intersection(*pairs_)
@@ -199,6 +186,8 @@ def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
 
 # raters named in an answer
 _RATERS_SAID = 3
+
+
 def first_few(said: Sequence[str]) -> str:
     more = f"; and {len(said) - _RATERS_SAID} more raters" if len(said) > _RATERS_SAID else ""
     return f"{'; '.join(said[:_RATERS_SAID])}{more}." if said else ""
@@ -224,16 +213,23 @@ def share_cells(hits: FloatArray, user: IntArray) -> Row:
 
 def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[Note]:
     """Why verdicts say nothing, by rater and aspect; one line where it is the same for several aspects."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for (rater, aspect), reason in reasons.items():
-        if reason:
-            alike.setdefault((rater, reason), []).append(aspect)
+    alike = grouped(((rater, reason), aspect) for (rater, aspect), reason in reasons.items() if reason)
     return [Note(f"{rater}, {', '.join(a)}: {reason}", "warning") for (rater, reason), a in alike.items()]
+
+
+def wide(
+    rows: Iterable[Row], keys: str, column: Callable[[Row], object], cell: Callable[[Row], object]
+) -> list[Row]:
+    """One line for all rows that have the same `keys`, names in order: these cells, and for each row a cell by column."""
+    lines: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        line = {name: row[name] for name in keys.split()}
+        lines.setdefault(tuple(line.values()), line)[str(column(row))] = cell(row)
+    return [*lines.values()]
 
 
 def briefly(table: Table, columns: Sequence[Column], rows: Sequence[Row]) -> Table:
     """The table with a brief form: these rows in these columns, and in those of their interval, that any row fills."""
     shown = [row | {"interval": interval_text(row, "share")} for row in rows]
     kept = [c for c in columns if any(row.get(c.name) not in (None, "", "–") for row in shown)]
-    brief = tuple({c.name: row.get(c.name) for c in kept} for row in shown)
-    return replace(table, brief=Table(table.title, tuple(kept), brief))
+    return replace(table, brief=Table(table.title, tuple(kept), cells_of(kept, shown)))

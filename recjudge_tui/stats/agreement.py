@@ -8,7 +8,7 @@ None with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import permutations
@@ -133,63 +133,56 @@ def _cost(levels: FloatArray, power: int) -> FloatArray:
     return cost / max(float(cost.max()), 1e-300)
 
 
-def _kappa(power: int) -> CellFunction:
+def _kappa(w: FloatArray, cells: Cells, power: int) -> FloatArray:
     """Cohen's kappa (1960; weighted 1968): 1 - observed / expected disagreement, from the two margins.
 
     Undefined when the expected disagreement is 0.
     """
-
-    def kappa(w: FloatArray, cells: Cells) -> FloatArray:
-        levels, a, b = cells.levels
-        cost, n = _cost(levels, power), w.sum(axis=1)
-        left, right = cells.margins(w)
-        expected = ratio(((left @ cost) * right).sum(axis=1), n**2)
-        return 1 - ratio(ratio(w @ cost[a, b], n), expected)
-
-    return kappa
+    levels, a, b = cells.levels
+    cost, n = _cost(levels, power), w.sum(axis=1)
+    left, right = cells.margins(w)
+    expected = ratio(((left @ cost) * right).sum(axis=1), n**2)
+    return 1 - ratio(ratio(w @ cost[a, b], n), expected)
 
 
-def _gwet(power: int) -> CellFunction:
+def _gwet(w: FloatArray, cells: Cells, power: int) -> FloatArray:
     """Gwet's AC1 (power 0) and AC2 with quadratic weights (Handbook of Inter-Rater Reliability, 2014).
 
     (pa - pe) / (1 - pe), pa the mean credit, pe = sum(credit) / (q(q-1)) · sum p_k(1-p_k), p_k the two raters' mean share of
     label k. All q labels of the set count, used or not. Unlike kappa it is defined (1) for constant equal ratings.
     """
-
-    def gwet(w: FloatArray, cells: Cells) -> FloatArray:
-        labels = cells.levels[0] if cells.labels is None else cells.labels
-        if labels.size < 2:
-            return np.full(w.shape[0], np.nan)
-        cost, n = _cost(labels, power), w.sum(axis=1)
-        shares = ratio(np.add(*cells.margins(w)) / 2, n[:, None])
-        at_a, at_b = (np.searchsorted(labels, side) for side in (cells.a, cells.b))
-        by_chance = (1 - cost).sum() / (labels.size * (labels.size - 1)) * (shares * (1 - shares)).sum(axis=1)
-        return 1 - ratio(ratio(w @ cost[at_a, at_b], n), 1 - by_chance)
-
-    return gwet
+    labels = cells.levels[0] if cells.labels is None else cells.labels
+    cost, n = _cost(labels, power), w.sum(axis=1)
+    at_a, at_b = (np.searchsorted(labels, side) for side in (cells.a, cells.b))
+    shares = ratio(np.add(*cells.margins(w)) / 2, n[:, None])
+    return _beyond_gwets_chance(ratio(w @ cost[at_a, at_b], n), shares, 1 - cost)
 
 
-def _alpha(kind: str) -> CellFunction:
+def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, credit: FloatArray) -> FloatArray:
+    """Gwet's coefficient (m,) of a mean disagreement (m,) and shares of labels (m, k), with the credit (q, q) of all q."""
+    q = len(credit)
+    if q < 2:
+        return np.full(len(disagreement), np.nan)
+    by_chance = credit.sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1)
+    return 1 - ratio(disagreement, 1 - by_chance)
+
+
+def _alpha(w: FloatArray, cells: Cells, kind: str) -> FloatArray:
     """Krippendorff's alpha: 1 - observed / expected disagreement over pairs of ratings of the same item: 1 for different
     values, or the squared difference of the values, or of their pooled mean ranks, which is his ordinal distance.
 
     Undefined when all ratings are equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
     """
-
-    def alpha(w: FloatArray, cells: Cells) -> FloatArray:
-        levels, a, b = cells.levels
-        margin = np.add(*cells.margins(w))
-        n = 2 * w.sum(axis=1)
-        if kind == "nominal":
-            observed, expected = 2 * (w @ (a != b).astype(np.float64)), n**2 - (margin**2).sum(axis=1)
-        else:
-            scores = _midranks(margin) if kind == "ordinal" else (levels - levels.mean())[None, :]
-            observed = 2 * (w * (scores[:, a] - scores[:, b]) ** 2).sum(axis=1)
-            expected = 2 * (n * (margin * scores**2).sum(axis=1) - (margin * scores).sum(axis=1) ** 2)
-        expected = np.where((margin > 0).sum(axis=1) < 2, 0.0, expected)
-        return 1 - ratio(observed * (n - 1), expected)
-
-    return alpha
+    levels, a, b = cells.levels
+    margin = np.add(*cells.margins(w))
+    n = 2 * w.sum(axis=1)
+    if kind == "nominal":
+        observed, expected = 2 * (w @ (a != b).astype(np.float64)), n**2 - (margin**2).sum(axis=1)
+    else:
+        scores = _midranks(margin) if kind == "ordinal" else (levels - levels.mean())[None, :]
+        observed = 2 * (w * (scores[:, a] - scores[:, b]) ** 2).sum(axis=1)
+        expected = 2 * (n * (margin * scores**2).sum(axis=1) - (margin * scores).sum(axis=1) ** 2)
+    return 1 - ratio(observed * (n - 1), np.where(_varied(margin), expected, 0.0))
 
 
 def _midranks(margin: FloatArray) -> FloatArray:
@@ -198,22 +191,17 @@ def _midranks(margin: FloatArray) -> FloatArray:
     return middle
 
 
-def _correlation(by_rank: bool) -> CellFunction:
+def _correlation(w: FloatArray, cells: Cells, *, by_rank: bool) -> FloatArray:
     """Pearson's r, or Spearman's rho as Pearson's r of the mean ranks. Undefined where a side is constant."""
-
-    def correlation(w: FloatArray, cells: Cells) -> FloatArray:
-        levels, a, b = cells.levels
-        left, right = cells.margins(w)
-        n = w.sum(axis=1)
-        if by_rank:
-            x, y = _midranks(left), _midranks(right)
-        else:
-            x, y = (levels[None, :] - ratio(side @ levels, n)[:, None] for side in (left, right))
-        spread = (left * x**2).sum(axis=1) * (right * y**2).sum(axis=1)
-        r = np.clip(ratio((w * x[:, a] * y[:, b]).sum(axis=1), np.sqrt(spread)), -1, 1)
-        return np.where(_varied(left) & _varied(right), r, np.nan)
-
-    return correlation
+    levels, a, b = cells.levels
+    left, right = cells.margins(w)
+    if by_rank:
+        x, y = _midranks(left), _midranks(right)
+    else:
+        x, y = (levels[None, :] - ratio(side @ levels, w.sum(axis=1))[:, None] for side in (left, right))
+    spread = (left * x**2).sum(axis=1) * (right * y**2).sum(axis=1)
+    r = np.clip(ratio((w * x[:, a] * y[:, b]).sum(axis=1), np.sqrt(spread)), -1, 1)
+    return np.where(_varied(left) & _varied(right), r, np.nan)
 
 
 def _varied(margin: FloatArray) -> BoolArray:
@@ -234,10 +222,11 @@ def _kendall(w: FloatArray, cells: Cells) -> FloatArray:
 
 
 FUNCTIONS: dict[str, CellFunction] = {
-    "percent": _percent, "kappa": _kappa(0), "kappa_linear": _kappa(1), "qwk": _kappa(2),
-    "alpha_nominal": _alpha("nominal"), "alpha_ordinal": _alpha("ordinal"), "alpha_interval": _alpha("interval"),
-    "ac1": _gwet(0), "ac2": _gwet(2), "pearson": _correlation(False), "spearman": _correlation(True),
-    "kendall": _kendall, "bias": _bias, "concurrence": _concurrence,
+    "percent": _percent, "bias": _bias, "concurrence": _concurrence, "kendall": _kendall,
+    **{stat: partial(_kappa, power=power) for power, stat in enumerate(("kappa", "kappa_linear", "qwk"))},
+    **{f"alpha_{kind}": partial(_alpha, kind=kind) for kind in ("nominal", "ordinal", "interval")},
+    "ac1": partial(_gwet, power=0), "ac2": partial(_gwet, power=2),
+    "pearson": partial(_correlation, by_rank=False), "spearman": partial(_correlation, by_rank=True),
 }  # fmt: skip
 
 
@@ -387,11 +376,6 @@ def _varied_groups(values: FloatArray, codes: IntArray, groups: int) -> BoolArra
     return varied
 
 
-def grouped_spearman(a: FloatArray, b: FloatArray, codes: IntArray, groups: int) -> FloatArray:
-    """Spearman's rho of each group; arguments and result as for `grouped_pearson`."""
-    return grouped_pearson(ranks_within(a, codes), ranks_within(b, codes), codes, groups)
-
-
 def ranks_within(values: FloatArray, codes: IntArray) -> FloatArray:
     """Mean rank of each row among its group's rows, counted from 1."""
     n = values.size
@@ -419,22 +403,16 @@ def grouped_kendall(a: FloatArray, b: FloatArray, codes: IntArray, groups: int) 
     size = np.bincount(codes, minlength=groups)
     start = np.cumsum(size) - size
     varied = _varied_groups(a, codes, groups) & _varied_groups(b, codes, groups)
-    for members in _equal_sized(np.where(varied, size, 0)):
-        rows = order[start[members][:, None] + np.arange(int(size[members[0]]))]
-        if rows.shape[1] > _PAIRWISE_UP_TO:
-            out[members] = _large_kendall(a[rows[0]], b[rows[0]])
-        else:
-            out[members] = _pairwise_kendall(a[rows], b[rows])
+    for length in np.unique(size[varied]).tolist():
+        alike = np.flatnonzero(varied & (size == length))
+        step = 1 if length > _PAIRWISE_UP_TO else max(1, _CHUNK // (2 * length**2))
+        for members in np.split(alike, range(step, alike.size, step)):
+            rows = order[start[members][:, None] + np.arange(length)]
+            if length > _PAIRWISE_UP_TO:
+                out[members] = _large_kendall(a[rows[0]], b[rows[0]])
+            else:
+                out[members] = _pairwise_kendall(a[rows], b[rows])
     return out
-
-
-def _equal_sized(size: IntArray) -> Iterator[IntArray]:
-    """Groups (of at least two rows) in batches of the same size that fit into memory; large groups one by one."""
-    for length in np.unique(size[size >= 2]):
-        members = np.flatnonzero(size == length)
-        step = 1 if length > _PAIRWISE_UP_TO else max(1, _CHUNK // (2 * int(length) ** 2))
-        for first in range(0, members.size, step):
-            yield members[first : first + step]
 
 
 def _pairwise_kendall(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -452,7 +430,13 @@ def _large_kendall(a: FloatArray, b: FloatArray) -> float:
     return float(kendalltau(a, b).statistic)
 
 
-GROUPED = {"pearson": grouped_pearson, "spearman": grouped_spearman, "kendall": grouped_kendall}
+GROUPED: dict[str, Callable[[FloatArray, FloatArray, IntArray, int], FloatArray]] = {
+    "pearson": grouped_pearson,
+    "spearman": lambda a, b, codes, groups: grouped_pearson(
+        ranks_within(a, codes), ranks_within(b, codes), codes, groups
+    ),
+    "kendall": grouped_kendall,
+}
 
 
 # ---- estimates of two raters ------------------------------------------------------------------------------------------
@@ -768,21 +752,6 @@ def mean_change(
     )
 
 
-def position_consistency_estimate(
-    first: npt.ArrayLike, swapped: npt.ArrayLike, users: Ids, *, level: float = LEVEL
-) -> Estimate:
-    """Share of pairs with the same answer in both orders, 0..1, with an interval over users.
-
-    Both arrays (n,) contain the answers mapped back to the systems (1, 0, -1), so a judge that always picks Set 1 is
-    never consistent. Pairs with a failed answer (NaN) are left out. Undefined without complete pairs. Source: Liu et
-    al., SIGIR 2026.
-    """
-    a, b, kept = complete(first, swapped)
-    if a.size == 0:
-        return undefined("no pair answered in both orders")
-    return share_estimate(a == b, rows_of(users, kept), level=level)
-
-
 # ---- marks and labels against a reference -----------------------------------------------------------------------------
 
 
@@ -990,10 +959,8 @@ def _of_sums(stat: str, sums: FloatArray, labels: FloatArray) -> FloatArray:
     shares = ratio(shares, items)
     if stat.startswith("fleiss"):
         expected = ((shares @ (1 - credit)) * shares).sum(axis=1)
-        return 1 - ratio(observed, np.where((shares > 0).sum(axis=1) < 2, 0.0, expected))
-    if q < 2:
-        return np.full(len(sums), np.nan)
-    return 1 - ratio(observed, 1 - credit.sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1))
+        return 1 - ratio(observed, np.where(_varied(shares), expected, 0.0))
+    return _beyond_gwets_chance(observed, shares, credit)
 
 
 def _credit(stat: str, labels: FloatArray) -> FloatArray:

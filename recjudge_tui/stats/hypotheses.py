@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import accumulate, combinations, pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -97,25 +97,12 @@ def holm(p_values: Sequence[float | None], groups: int = 1) -> list[float | None
     None and is not counted. If `groups` such families are examined, each p value is also multiplied by their number
     (Bonferroni). Raises ValueError for a value outside 0..1.
     """
-    return _stepped(p_values, lambda rank, m: (m - rank) * groups, falling=False)
-
-
-def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """P values adjusted so that the expected share of false findings stays below the level (Benjamini and Hochberg 1995):
-    the k-th smallest of m becomes min over j >= k of m p_(j) / j. None stays None."""
-    return _stepped(p_values, lambda rank, m: m / (rank + 1), falling=True)
-
-
-def _stepped(
-    p_values: Sequence[float | None], factor: Callable[[int, int], float], *, falling: bool
-) -> list[float | None]:
     known = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
     if any(not 0 <= p <= 1 for p, _ in known):
         raise ValueError("a p value lies between 0 and 1")
-    raised = np.array([min(1.0, factor(rank, len(known)) * p) for rank, (p, _) in enumerate(known)])
-    raised = np.minimum.accumulate(raised[::-1])[::-1] if falling else np.maximum.accumulate(raised)
+    raised = [min(1.0, (len(known) - rank) * groups * p) for rank, (p, _) in enumerate(known)]
     out: list[float | None] = [None] * len(p_values)
-    for p, (_, at) in zip(raised.tolist(), known, strict=True):
+    for p, (_, at) in zip(accumulate(raised, max), known, strict=True):
         out[at] = p
     return out
 
@@ -200,31 +187,6 @@ def ranked_pairs(order: Sequence[int], tests: Mapping[Pair, MeanTest]) -> list[t
     return [(upper, lower, tests[min(upper, lower), max(upper, lower)]) for upper, lower in pairwise(order)]
 
 
-@dataclass(frozen=True)
-class PairedCounts:
-    """A two-by-two table of the same cases under two conditions: the number right under both, one, or neither."""
-
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-
-    @property
-    def n(self) -> int:
-        return self.both + self.only_first + self.only_second + self.neither
-
-
-def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
-    """The table of two arrays of 0 and 1 (right or not) in the same order.
-
-    Cases with a NaN on either side are left out. Raises ValueError for arrays of different lengths and other values.
-    """
-    left, right, _ = complete(first, second)
-    if not np.isin([*left, *right], (0.0, 1.0)).all():
-        raise ValueError("the values must be 1 (right) or 0 (wrong)")
-    return PairedCounts(*np.bincount(((1 - left) * 2 + (1 - right)).astype(np.int64), minlength=4).tolist())
-
-
 def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> tuple[int, int]:
     """How many users have more rows in which `first` exceeds `second` than the reverse, and how many fewer.
 
@@ -304,12 +266,12 @@ def bowker(table: npt.ArrayLike) -> ChiSquared:
     counts = _square(table)
     above = np.triu_indices(counts.shape[0], 1)
     there, back = counts[above], counts.T[above]
-    met = there + back > 0
+    either = there + back
+    met = either > 0
     if not met.any():
         return ChiSquared(None, None, None, 0, NOTHING_CHANGED)
-    there, back = there[met], back[met]
-    statistic = float(((there - back) ** 2 / (there + back)).sum())
-    return _tested(statistic, int(met.sum()), round(float((there + back).sum())))
+    statistic = float(((there - back)[met] ** 2 / either[met]).sum())
+    return _tested(statistic, int(met.sum()), round(float(either.sum())))
 
 
 def _tested(statistic: float, df: int, changed: int) -> ChiSquared:

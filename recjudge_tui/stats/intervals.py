@@ -7,7 +7,7 @@ None, with the reason, in an `Estimate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,7 +53,6 @@ def _logit(share: FloatArray) -> FloatArray:
 
 
 IDENTITY = Scale(lambda x: x, lambda z: z)
-LOG = Scale(np.log, np.exp)
 LOGIT = Scale.between(SHARE)
 FISHER = Scale(np.arctanh, np.tanh)
 
@@ -198,9 +197,8 @@ def ratios(
     design effect is unknown, and the number of users is taken. All is closed-form: no pass over rows for each user.
     """
     at, count = sums.figure, figures
-    each = [bounds] * count if bounds is None or isinstance(bounds[0], float | int) else bounds
-    ends = np.array([(np.nan, np.nan) if known is None else known for known in each], dtype=np.float64)
-    low_end, width = ends.reshape(-1, 2)[:, 0], np.diff(ends.reshape(-1, 2), axis=1)[:, 0]
+    ends = _each_bounds(bounds, count)
+    low_end, width = ends[:, 0], ends[:, 1] - ends[:, 0]
     bounded = ~np.isnan(low_end)
 
     def total(values: FloatArray) -> FloatArray:
@@ -242,6 +240,13 @@ def ratios(
         least, most = (None, None) if note else (min(float(low[f]), figure), max(float(high[f]), figure))
         out.append(Estimate(figure, least, most, int(n[f]), int(users[f]), note=note))
     return out
+
+
+def _each_bounds(bounds: Sequence[Bounds | None] | Bounds | None, figures: int) -> FloatArray:
+    """The lowest and highest value of each figure (figures, 2), NaN without bounds."""
+    each = [bounds] * figures if bounds is None or isinstance(bounds[0], float | int) else bounds
+    ends = [(np.nan, np.nan) if known is None else known for known in each]
+    return np.array(ends, dtype=np.float64).reshape(-1, 2)
 
 
 def _errors(without: FloatArray, at: IntArray, users: IntArray) -> tuple[FloatArray, IntArray]:
@@ -337,11 +342,10 @@ def group_means(
     size = np.bincount(cell, minlength=cells).astype(np.float64)
     total = np.bincount(cell, weights=rows, minlength=cells).astype(np.float64)
     missing = np.bincount(group[~kept], minlength=count)
+    found = ratios(UserSums(total, size, size, owner), count, bounds, level)
     return [
-        _noted(estimate, f"{left_out} missing left out" if left_out else "")
-        for estimate, left_out in zip(
-            ratios(UserSums(total, size, size, owner), count, bounds, level), missing, strict=True
-        )
+        replace(estimate, note=join_notes(estimate.note, f"{left_out} missing left out" if left_out else ""))
+        for estimate, left_out in zip(found, missing, strict=True)
     ]
 
 
@@ -350,13 +354,7 @@ def _check_bounds(
 ) -> None:
     if bounds is None or not rows.size:
         return
-    ends = np.array(
-        [(-np.inf, np.inf) if known is None else known for known in bounds]
-        if isinstance(bounds[0], tuple | None)
-        else bounds,
-        dtype=np.float64,
-    )
-    low, high = ends[groups].T if ends.ndim == 2 else ends
+    low, high = _each_bounds(bounds, int(groups.max()) + 1)[groups].T
     strange: BoolArray = (rows < low - 1e-9 * (high - low)) | (rows > high + 1e-9 * (high - low))
     if strange.any():
         raise ValueError(f"a value of {rows[strange][0]:g} lies outside its bounds")
@@ -391,10 +389,8 @@ def mean_estimate(
     values: npt.ArrayLike, users: Ids, bounds: Bounds | None = None, *, level: float = LEVEL
 ) -> Estimate:
     """Mean over rows with its interval over users; as one group of `group_means`."""
-    estimate = group_means(values, users, np.zeros(np.size(values), dtype=np.int64), 1, bounds, level=level)[
-        0
-    ]
-    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, note=estimate.note)
+    one = np.zeros(np.size(values), dtype=np.int64)
+    return replace(group_means(values, users, one, 1, bounds, level=level)[0], groups=None)
 
 
 def share_estimate(hits: npt.ArrayLike, users: Ids, *, level: float = LEVEL) -> Estimate:
@@ -406,8 +402,7 @@ def share_estimate(hits: npt.ArrayLike, users: Ids, *, level: float = LEVEL) -> 
     if not np.isin(rows, SHARE).all():
         raise ValueError("a share is counted over rows of 0 and 1")
     estimate = mean_estimate(array, users, SHARE, level=level)
-    note = estimate.note if estimate.ci_low is None else ""
-    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, note=note)
+    return estimate if estimate.ci_low is None else replace(estimate, note="")
 
 
 def difference_of_means(

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import (
+    BoolArray,
+    FloatArray,
+    Ids,
+    IntArray,
+    as_floats,
+    encode,
+    none_if_nan,
+    ratio,
+    rows_of,
+)
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
 from recjudge_tui.stats.hypotheses import Pair, holm, sign_flip_test, users_needed
@@ -50,12 +60,9 @@ EQUAL_SETS = (
     "no rating: another equally large set of systems cannot be rated with this one, so neither is preferred"
 )
 ONE_WAY = "all results go one way: no finite rating"
-TIES_ONLY = (
-    "every verdict is a tie: Davidson's model has no finite fit (counting ties as half-wins gives one)"
-)
-TIES_CARRY = (
-    "too few wins among many ties: Davidson's model has no finite fit (counting ties as half-wins gives one)"
-)
+_NO_FIT = "Davidson's model has no finite fit (counting ties as half-wins gives one)"
+TIES_ONLY = f"every verdict is a tie: {_NO_FIT}"
+TIES_CARRY = f"too few wins among many ties: {_NO_FIT}"
 
 
 # ---- counts -----------------------------------------------------------------------------------------------------------
@@ -73,6 +80,11 @@ class Tally(NamedTuple):
     def n(self) -> int:
         return self.wins + self.ties + self.losses
 
+    @property
+    def cells(self) -> dict[str, object]:
+        """The counts and n by name."""
+        return {**self._asdict(), "n": self.n}
+
 
 def tally(outcomes: npt.ArrayLike) -> Tally:
     """Counts of 1, 0, -1 and NaN. Raises ValueError for any other value."""
@@ -82,20 +94,6 @@ def tally(outcomes: npt.ArrayLike) -> Tally:
     if counts.n + counts.failed != array.size:
         raise ValueError("an outcome is 1 (win), 0 (tie), -1 (loss) or missing")
     return counts
-
-
-def q_score(wins: float, ties: float, losses: float) -> float | None:
-    """Q = (wins + ties) / (losses + ties), from counts or shares (RecSys Arena).
-
-    Above 1 if the system wins more than it loses. None if it never lost or tied.
-    """
-    return None if losses + ties == 0 else (wins + ties) / (losses + ties)
-
-
-def win_rate(wins: float, ties: float, losses: float, count_ties: CountTies = "half") -> float | None:
-    """Wins over n, 0..1: a tie counts as half a win, as a win, or not at all (then neither in n). None without cases."""
-    above, below = _win_rate_parts(count_ties) @ np.array([wins, ties, losses], dtype=np.float64)
-    return None if below == 0 else float(above / below)
 
 
 def _win_rate_parts(count_ties: CountTies) -> FloatArray:
@@ -109,12 +107,16 @@ _Q_PARTS = np.array([[1.0, 1.0, 0.0], [1.0, 2.0, 1.0]])
 
 
 def q_of(counts: FloatArray) -> FloatArray:
-    """Q of counts (..., 3), NaN if it is not finite."""
+    """Q = (wins + ties) / (losses + ties) of counts or shares (..., 3), NaN if it is not finite: never lost or tied.
+
+    Above 1 if the system wins more than it loses. Source: RecSys Arena.
+    """
     return ratio(counts[..., 0] + counts[..., 1], counts[..., 2] + counts[..., 1])
 
 
 def win_rate_of(counts: FloatArray, count_ties: CountTies = "half") -> FloatArray:
-    """The win rate of counts (..., 3), NaN without cases."""
+    """Wins over n of counts (..., 3), 0..1: a tie counts as half a win, as a win, or not at all (then neither in n). NaN
+    without cases."""
     above, below = np.moveaxis(counts @ _win_rate_parts(count_ties).T, -1, 0)
     return ratio(above, below)
 
@@ -182,12 +184,6 @@ class UserCounts:
         table = self.rows.tocoo()
         pair, user = table.col.astype(np.int64) // 3, table.row.astype(np.int64)
         return _cells(user, pair, table.col % 3, table.data, self.total.first.size)
-
-    def users_for_and_against(self) -> IntArray:
-        """(pairs, 2): users with more wins than losses of the pair's first system, and with fewer."""
-        record, _, pair = self.of_pairs()
-        net, size = record[:, 0] - record[:, 2], self.total.first.size
-        return np.stack([np.bincount(pair[side * net > 0], minlength=size) for side in (1, -1)], axis=1)
 
     def users_of_systems(self) -> IntArray:
         """How many users judged each system (systems,)."""
@@ -269,19 +265,17 @@ def _intervals(
     above, below = (_Q_PARTS if figure == "q" else _win_rate_parts(count_ties)) @ record.T
     some = below > 0
     shares = ratios(UserSums(above[some], below[some], below[some], thing[some]), things, SHARE, level)
-    return [
-        _q_interval(share) if figure == "q" else Interval(share.ci_low, share.ci_high, share.note)
-        for share in shares
-    ]
+    intervals = [Interval(share.ci_low, share.ci_high, share.note) for share in shares]
+    return [_q_interval(share) for share in intervals] if figure == "q" else intervals
 
 
-def _q_interval(share: Estimate) -> Interval:
+def _q_interval(share: Interval) -> Interval:
     """The interval of Q = s / (1 - s) from that of s."""
-    if share.ci_low is None or share.ci_high is None:
-        return Interval(None, None, share.note)
-    if share.ci_high > 1 - 1e-9:
+    if share.low is None or share.high is None:
+        return share
+    if share.high > 1 - 1e-9:
         return Interval(None, None, "no interval: never lost or tied")
-    return Interval(share.ci_low / (1 - share.ci_low), share.ci_high / (1 - share.ci_high))
+    return Interval(share.low / (1 - share.low), share.high / (1 - share.high))
 
 
 def outcome_estimates(
@@ -294,16 +288,13 @@ def outcome_estimates(
         return {"q": undefined(NO_CASES), "win_rate": undefined(NO_CASES)}
     opponents = np.ones(array.size, dtype=np.int64)
     met = user_counts(np.zeros_like(opponents), opponents, array, users, 2)
-    parts = counts[:3]
-    values = {"q": (q_score(*parts), NEVER_LOST), "win_rate": (win_rate(*parts, count_ties), ALL_TIES)}
+    parts = np.array(counts[:3], dtype=np.float64)
+    values = {"q": (q_of(parts), NEVER_LOST), "win_rate": (win_rate_of(parts, count_ties), ALL_TIES)}
     out: dict[str, Estimate] = {}
     for name, (value, reason) in values.items():
         ends = pair_intervals(met, "q" if name == "q" else "win_rate", level, count_ties)[0][0]
-        out[name] = (
-            undefined(reason, counts.n)
-            if value is None
-            else Estimate(value, ends.low, ends.high, counts.n, note=ends.note)
-        )
+        found = Estimate(none_if_nan(float(value)), ends.low, ends.high, counts.n, note=ends.note or reason)
+        out[name] = undefined(reason, counts.n) if found.value is None else replace(found, note=ends.note)
     return out
 
 
@@ -698,9 +689,7 @@ def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int
 
     They are separable if the adjusted p is below 5 % and the upper one is ahead.
     """
-    pairs = [
-        (upper, lower, tests.get((min(upper, lower), max(upper, lower)))) for upper, lower in pairwise(order)
-    ]
+    pairs = [(*pair, tests.get((min(pair), max(pair)))) for pair in pairwise(order)]
     adjusted = holm([test.p if test else None for _, _, test in pairs], groups)
     tested = sum(p is not None for p in adjusted) * groups
     return [_compared(*pair, p, tested) for pair, p in zip(pairs, adjusted, strict=True)]

@@ -11,7 +11,7 @@ import pytest
 from recjudge_tui.domain.scales import worded
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.stats.combining.consensus import Rule, median
+from recjudge_tui.stats.combining import Rule, joint
 from recjudge_tui.store.imports import begin_import
 from recjudge_tui.store.ratings import add_scale
 from tests.support.commands import ran
@@ -60,11 +60,13 @@ def test_the_median_is_that_of_pandas(project: Project, quorum: int) -> None:
 
 def test_medians_of_scores_may_lie_between() -> None:
     table = [[1.0, np.nan, np.nan, 2.0], [2.0, 3.0, np.nan, 7.0], [np.nan, np.nan, np.nan, 3.0]]
-    np.testing.assert_array_equal(median(table, 1), [1.5, 3.0, np.nan, 3.0])
-    np.testing.assert_array_equal(median(table, 1, between=False), [1.0, 3.0, np.nan, 3.0])
+    np.testing.assert_array_equal(joint("median", table, 1).values, [1.5, 3.0, np.nan, 3.0])
+    np.testing.assert_array_equal(joint("median", table, 1, between=False).values, [1.0, 3.0, np.nan, 3.0])
     signed = [[1.0, -1.0, 1.0], [0.0, 0.0, -1.0]]
-    np.testing.assert_array_equal(median(signed, between=False, of_pairs=True), [0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(median(table, 2), [1.5, np.nan, np.nan, 3.0])
+    np.testing.assert_array_equal(
+        joint("median", signed, between=False, of_pairs=True).values, [0.0, 0.0, 0.0]
+    )
+    np.testing.assert_array_equal(joint("median", table, 2).values, [1.5, np.nan, np.nan, 3.0])
 
 
 def test_failures_are_no_votes(project: Project) -> None:

@@ -50,28 +50,6 @@ def only(table: Table, **wanted: object) -> Row:
     return found[0]
 
 
-def figure(row: Row, name: str) -> float:
-    value = row[name]
-    assert isinstance(value, float)
-    return value
-
-
-def test_documented_keys_and_default_statistics(project: Project) -> None:
-    two_people(project)
-    table = agreement(project)
-    assert [row["stat"] for row in table.rows] == ["qwk", "percent"]
-    assert set(table.rows[0]) == {
-        "rater_a", "rater_b", "protocol", "aspect", "stat", "level", "value", "ci_low", "ci_high", "n", "users", "groups",
-        "groups_undefined", "ceiling", "ceiling_low", "ceiling_high", "ceiling_n", "ceiling_rest", "note",
-    }  # fmt: skip
-    row = only(table, stat="qwk")
-    assert row["value"] == qwk(ANNA, BEN, (0, 1, 2))
-    assert row["n"] == 8
-    assert row["ci_low"] is None
-    assert "no interval" in str(row["note"])
-    assert only(table, stat="percent")["value"] == 5 / 8
-
-
 def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
     cases = two_people(project)
     judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
@@ -128,25 +106,6 @@ def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_case
     assert (row["ceiling_n"], row["ceiling_rest"]) == (6, None)
 
 
-def test_cases_without_a_consensus_are_counted_beside_the_ceiling(project: Project) -> None:
-    """A majority of two is where they agree, so their own agreement there is 1 whatever they did elsewhere."""
-    cases = two_people(project)
-    differ = sum(a != b for a, b in zip(ANNA, BEN, strict=True))
-    combine(project.db, project.id, "gold", "majority", ["anna", "ben"])
-    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
-    options = {"raters": ("llm",), "truth": "gold", "stats": ("percent",)}
-    row = only(agreement(project, **options), rater_a="llm")
-    assert (row["ceiling"], row["n"]) == (1.0, len(cases) - differ)
-    counted = f"People leaves out {differ} case{'s' if differ > 1 else ''} on which its raters differ"
-    assert counted in str(row["note"])
-    # only cases of the judge count
-    project.db.execute(
-        "DELETE FROM verdicts WHERE case_id IN (SELECT case_id FROM verdicts GROUP BY 1 HAVING count(*) < 4)"
-    )
-    row = only(agreement(project, **options), rater_a="llm")
-    assert "leaves out" not in str(row["note"])
-
-
 def test_each_person_is_compared_with_the_consensus_of_the_others(project: Project) -> None:
     cases = two_people(project)
     cleo = [2.0, 1.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0]
@@ -171,14 +130,6 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     kappa = only(agreement(project, **options), stat="qwk")
     assert (kappa["ci_low"], kappa["ceiling_low"]) == (None, None)
     assert "no interval" in str(kappa["note"])
-
-
-def test_a_perfect_share_has_an_interval_all_the_same(project: Project) -> None:
-    cases = two_people(project)
-    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
-    row = only(agreement(project), rater_a="llm", rater_b="ben", stat="percent")
-    assert row["value"] == 1.0
-    assert row["ci_low"] == pytest.approx(0.025 ** (1 / 8))  # 8 of 8
 
 
 def test_arena_meets_pairwise_labels_but_not_pairwise_judges(project: Project) -> None:
@@ -210,15 +161,6 @@ def test_concurrence_rests_on_cases_with_a_direction(project: Project) -> None:
     assert row["value"] == pytest.approx(2 / 3)
 
 
-def test_scales_are_never_compared(project: Project) -> None:
-    case = list_case(project, "u1")
-    give(project, "anna", {case: 2.0})
-    give(project, "llm", {case: 0.9}, protocol_name="absolute", kind="judge")
-    table = agreement(project)
-    assert table.rows == ()
-    assert "no two of these raters answered" in table.notes[-1]
-
-
 def test_levels_of_explanations(project: Project) -> None:
     scores = {"u1": ((1, 2, 3), (1, 2, 4)), "u2": ((5, 4, 3), (3, 4, 5)), "u3": ((2, 2, 2), (1, 2, 3))}
     for user, (truth, judge) in scores.items():
@@ -241,22 +183,6 @@ def test_levels_of_explanations(project: Project) -> None:
     assert only(table, level="dataset")["groups"] is None
 
 
-def test_the_level_of_pairs_needs_items(project: Project) -> None:
-    two_people(project)
-    table = agreement(project, stats=("percent",), levels=("user", "pair"))
-    assert only(table, level="user")["value"] == only(table, level="pair")["value"]
-    assert "no case is about a single item, so the level pair equals the level user" in table.notes
-
-
-def test_by_system(project: Project) -> None:
-    for number in range(6):
-        case = list_case(project, f"u{number}", "x" if number < 4 else "y")
-        give(project, "anna", {case: 2.0})
-        give(project, "ben", {case: 2.0 if number % 2 else 1.0})
-    table = agreement(project, stats=("percent",), by="system")
-    assert [(row["system"], row["n"], row["value"]) for row in table.rows] == [("x", 4, 0.5), ("y", 2, 0.5)]
-
-
 def test_invalid_options(project: Project) -> None:
     two_people(project)
     for options in (
@@ -274,57 +200,6 @@ def test_invalid_options(project: Project) -> None:
             agreement(project, **options)
     with pytest.raises(NotFoundError):
         agreement(project, raters=("dora",))
-
-
-def test_the_ceiling_holds_the_reference_and_goes_by_system_and_level(project: Project) -> None:
-    given: dict[str, dict[int, float | None]] = {"user": {}, "anna": {}, "ben": {}}
-    for at in range(24):
-        case = text_case(project, f"u{at % 4}", f"i{at % 8}", "xy"[at % 2 * (at // 8) % 2])
-        given["user"][case], given["anna"][case], given["ben"][case] = (
-            at % 5 + 1,
-            at % 3 + 1,
-            (at * at) % 5 + 1,
-        )
-    kinds: dict[str, RaterKind] = {"user": "ground_truth"}
-    for rater, values in given.items():
-        give(
-            project,
-            rater,
-            values,
-            protocol_name="explanation",
-            aspect="accuracy",
-            kind=kinds.get(rater, "annotator"),
-        )
-    give(project, "llm", given["ben"], protocol_name="explanation", aspect="accuracy", kind="judge")
-    options = {"stats": ("pearson",), "levels": ("dataset", "user"), "by": "system"}
-    everyone = agreement(project, **options)
-    judge = agreement(project, **options, raters=("llm",), truth="user")
-    for system in "xy":
-        for level in ("dataset", "user"):
-            people = [
-                figure(only(everyone, rater_a=a, rater_b="user", system=system, level=level), "value")
-                for a in ("anna", "ben")
-            ]
-            row = only(judge, rater_a="llm", system=system, level=level)
-            assert row["ceiling_n"] == 2 * int(str(row["n"]))
-            assert row["ceiling"] == pytest.approx(sum(people) / 2)
-            assert row["value"] == pytest.approx(people[1])
-
-
-def test_every_statistic_at_once(project: Project) -> None:
-    cases = two_people(project)
-    table = agreement(project, stats=("all",))
-    assert [row["stat"] for row in table.rows] == [
-        "percent", "kappa", "kappa_linear", "qwk", "alpha_nominal", "alpha_ordinal", "alpha_interval", "ac1", "ac2",
-        "pearson", "spearman", "kendall", "bias",
-    ]  # fmt: skip
-    for row in table.rows:
-        assert row["n"] == len(cases)
-        if row["ci_low"] is None:
-            assert str(row["note"]).startswith("no interval: ")
-        else:
-            assert figure(row, "ci_low") <= figure(row, "value") <= figure(row, "ci_high")
-    assert sum(row["ci_low"] is not None for row in table.rows) >= 5
 
 
 def scored(project: Project) -> list[int]:
@@ -366,56 +241,6 @@ def test_a_metric_is_correlated_with_every_aspect(project: Project) -> None:
     assert {(row["rater_a"], row["rater_b"], row["aspect"]) for row in one.rows} == {
         ("llm", "rouge_l", "accuracy")
     }
-
-
-def test_other_statistics_of_a_metric_are_undefined_with_the_reason(project: Project) -> None:
-    scored(project)
-    options = {"truth": "user", "raters": ("rouge_l",), "stats": ("qwk", "kendall"), "aspect": "accuracy"}
-    table = agreement(project, **options)
-    row = only(table, stat="qwk")
-    assert row["value"] is None
-    assert "only correlations" in str(row["note"])
-    assert isinstance(only(table, stat="kendall")["value"], float)
-    every = agreement(project, **options | {"stats": ("all",)})
-    assert [row["stat"] for row in every.rows] == ["pearson", "spearman", "kendall"]
-
-
-def test_a_list_metric_is_compared_with_pointwise_verdicts_and_other_metrics(project: Project) -> None:
-    cases = two_people(project)
-    for name in ("ndcg@10", "mrr"):
-        values: dict[int, float | None] = {case: at / 9 for at, case in enumerate(cases)}
-        give(project, name, values, protocol_name="absolute", kind="metric")
-    table = agreement(project, stats=("pearson",))
-    assert {(row["rater_a"], row["rater_b"], row["protocol"]) for row in table.rows} == {
-        ("mrr", "ndcg@10", "absolute"),
-        ("anna", "ben", "pointwise"),
-        *((name, person, "pointwise") for name in ("ndcg@10", "mrr") for person in ("anna", "ben")),
-    }
-    assert only(table, rater_a="mrr", rater_b="ndcg@10")["value"] == pytest.approx(1)
-    pointwise = agreement(project, protocol="pointwise", raters=("mrr",), truth="anna")
-    assert {row["stat"] for row in pointwise.rows} == {"pearson", "spearman"}
-    assert only(pointwise, stat="pearson")["value"] == pytest.approx(
-        pearson([at / 9 for at in range(8)], ANNA)
-    )
-
-
-def test_a_metric_of_pairs_answers_with_their_labels(project: Project) -> None:
-    cases = [pair_case(project, f"u{i}") for i in range(4)]
-    give(project, "anna", dict(zip(cases, (1.0, -1.0, 0.0, 1.0), strict=True)), protocol_name="pairwise")
-    give(
-        project,
-        "ndcg",
-        dict(zip(cases, (1.0, -1.0, 0.0, -1.0), strict=True)),
-        protocol_name="pairwise",
-        kind="metric",
-    )
-    table = agreement(project)
-    assert {(row["rater_a"], row["rater_b"], row["stat"]) for row in table.rows} == {
-        ("ndcg", "anna", "pearson"), ("ndcg", "anna", "spearman"),
-    }  # fmt: skip
-    asked = agreement(project, stats=("percent", "concurrence"))
-    assert only(asked, stat="percent")["value"] == 3 / 4
-    assert only(asked, stat="concurrence")["value"] == 2 / 3
 
 
 def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> None:
@@ -502,32 +327,3 @@ def test_the_answer_and_one_row_a_rater_then_the_people(project: Project) -> Non
     assert [row["rater_a"] for row in table.brief.rows] == ["llm", "people"]
     assert table.brief.columns[1].label == "Quadratic weighted κ"
     assert table.brief.rows[1]["Quadratic weighted κ"] == ".71"
-
-
-def test_several_aspects_are_the_columns_of_the_brief_view(project: Project) -> None:
-    scored(project)
-    table = agreement(project, truth="user", raters=("llm",))
-    assert table.brief is not None
-    assert [column.name for column in table.brief.columns] == ["rater_a", "accuracy", "satisfaction", "note"]
-    assert [row["rater_a"] for row in table.brief.rows] == ["llm"]
-
-
-def test_labels_of_another_protocol_are_said(project: Project) -> None:
-    cases = [pair_case(project, f"u{i}") for i in range(4)]
-    give(project, "anna", dict.fromkeys(cases, 1.0), protocol_name="pairwise")
-    give(project, "llm", dict.fromkeys(cases, 1.0), protocol_name="arena", kind="judge")
-    said = "verdicts of anna are of pairwise cases: arena asks the same question"
-    opened = OpenProject.numbered(project.db, project.id)
-    for table in (agreement(project, protocol="arena"), table_of(opened, "leaderboard", protocol="arena")):
-        assert said in table.notes
-
-
-def test_percent_needs_categories(project: Project) -> None:
-    cases = [list_case(project, f"u{at}") for at in range(6)]
-    for rater, shift in (("anna", 0.0), ("llm", 0.03)):
-        values: dict[int, float | None] = {case: at / 7 + shift for at, case in enumerate(cases)}
-        give(
-            project, rater, values, protocol_name="absolute", kind="judge" if rater == "llm" else "annotator"
-        )
-    row = only(agreement(project, stats=("percent",)), stat="percent")
-    assert (row["value"], bool(row["note"])) == (None, True)

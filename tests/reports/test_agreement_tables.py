@@ -7,10 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from recjudge_tui.domain.selection import CaseSelection
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement import cell_cases
@@ -57,22 +55,6 @@ def test_confusion_cells_have_counts_shares_and_cases(project_db: Path) -> None:
     assert cell_cases(opened, row, options) == [cases[1], cases[4]]
     assert cell_cases(opened, table.rows[2], options) == []
     assert any("where llm failed" in note for note in table.notes)
-
-
-def test_means_are_shown_as_values_and_metrics_have_no_table(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = [text_case(project, f"u{i}", "i", "x") for i in range(3)]
-    for rater, values in (("anna", (1.0, 3.0, 5.0)), ("mean", (1.5, 3.0, 4.5))):
-        given = dict(zip(cases, values, strict=True))
-        give(project, rater, dict(given), protocol_name="explanation", aspect="accuracy")
-    give(project, "bleu", dict.fromkeys(cases, 0.5), protocol_name="explanation", kind="metric")
-    table = agreement(project, confusion=True, aspect="accuracy")
-    met = {(row["label_a"], row["label_b"]) for row in table.rows if row["count"]}
-    assert met == {("1", "1.5"), ("3", "3"), ("5", "4.5")}
-    assert [note for note in table.notes if "bleu" in note] == [
-        f"bleu and {rater} (explanation, accuracy): a scale without labels has no confusion table"
-        for rater in ("anna", "mean")
-    ]
 
 
 def _values(table: Table) -> dict[tuple[object, object], object]:
@@ -133,18 +115,6 @@ def test_people_are_compared_together_even_if_not_all_judged_everything(project_
     first = table.rows[0]
     assert (first["raters"], first["names"], first["n"], first["ratings"]) == (3, "anna, ben, cat ‹3›", 7, 17)
     assert "no interval" in str(first["note"])
-
-
-def test_chosen_raters_and_invalid_options(project_db: Path) -> None:
-    project = of_several(project_db)
-    chosen = agreement(project, together=True, raters=("llm", "anna"))
-    assert [(row["stat"], row["raters"], row["n"]) for row in chosen.rows] == [
-        (stat, 2, 6) for stat in ("alpha_ordinal", "fleiss", "ac2")
-    ]
-    with pytest.raises(UsageError, match="no statistic “qwk”"):
-        agreement(project, together=True, stats=("qwk",))
-    with pytest.raises(UsageError, match="at least two raters"):
-        agreement(project, together=True, raters=("anna",))
 
 
 JUDGES = ("one", "two", "six")
@@ -211,71 +181,6 @@ def test_a_case_counts_where_all_have_a_value(scored: Project) -> None:
     assert {row["n"] for row in without.rows} == {24}
     filled = agreement(scored, ensembles=True, truth="user", aspect="satisfaction", missing_judge=0.0)
     assert {row["n"] for row in filled.rows} == {24}
-
-
-def test_bounds_and_invalid_options(scored: Project) -> None:
-    wrong: tuple[dict[str, object], ...] = (
-        {},
-        {"truth": "user", "stats": ("qwk",)},
-        {"truth": "user", "raters": ("one",)},
-        {"truth": "user", "raters": ("one", "user")},
-        {"truth": "user", "raters": ("one", "rouge_l")},
-        {"truth": "user", "by": "system"},
-        {"truth": "user", "missing_truth": 9.0},
-        {"truth": "user", "aspect": "bogus"},
-    )
-    for options in wrong:
-        with pytest.raises(UsageError):
-            agreement(scored, ensembles=True, **options)
-    with pytest.raises(NotFoundError):
-        agreement(scored, ensembles=True, truth="nobody")
-
-
-def test_more_than_fifteen_raters_are_refused_with_the_number_of_subsets(scored: Project) -> None:
-    cases = [text_case(scored, f"u{USERS[at]}", f"i{at // 3}", "xyz"[at % 3]) for at in range(24)]
-    for at in range(13):
-        give(
-            scored, f"more{at:02}", dict.fromkeys(cases, 3.0), protocol_name="explanation", aspect="accuracy",
-            kind="judge",
-        )  # fmt: skip
-    with pytest.raises(UsageError, match="16 raters have 65,535 subsets"):
-        agreement(scored, ensembles=True, truth="user", aspect="accuracy")
-    fifteen = (*JUDGES, *(f"more{at:02}" for at in range(12)))
-    table = agreement(scored, ensembles=True, truth="user", aspect="accuracy", raters=fifteen)
-    assert sum(int(str(row["subsets"])) for row in table.rows) == 2**15 - 1
-    # twelve of them gave one value throughout
-    assert table.rows[0]["note"] == "12 of 15 sets undefined"
-
-
-PEOPLE = (1.0, 3.0, 5.0, 2.0, 4.0, 4.0)
-
-
-MEANS = (0.0, 2.6, 4.2, 2.2, 3.8, 4.6)
-
-
-@pytest.fixture
-def means(project_db: Path) -> Project:
-    project = new_project(project_db)
-    cases = [text_case(project, f"u{at}", "i", "x") for at in range(len(PEOPLE))]
-    for rater, values in (("anna", PEOPLE), ("llm", MEANS), ("ben", PEOPLE[::-1])):
-        given = dict(zip(cases, values, strict=True))
-        give(project, rater, given, protocol_name="explanation", aspect="accuracy", kind="annotator")
-    return project
-
-
-def test_correlations_by_default_with_the_reason(means: Project) -> None:
-    table = agreement(means, raters=("llm",), truth="anna")
-    value = {row["stat"]: row["value"] for row in table.rows}
-    assert value == {
-        "pearson": pytest.approx(pearsonr(MEANS, PEOPLE).statistic),
-        "spearman": pytest.approx(spearmanr(MEANS, PEOPLE).statistic),
-        "kendall": pytest.approx(kendalltau(MEANS, PEOPLE).statistic),
-    }
-    # 0 is a whole number beyond the labels, and not the reason
-    assert any(
-        "llm gives values between the labels (such as 2.2): correlations" in note for note in table.notes
-    )
-    assert not any("(0)" in note for note in (*table.notes, *(str(row["note"]) for row in table.rows)))
 
 
 def pairs(project: Project) -> dict[int, float]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.reports.annotation import annotation_table, running_agreement
+from recjudge_tui.reports.annotation import annotation_table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import skip_task
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks
+from tests.support.annotators import PROJECT, assigned, films, judges, tasks
 from tests.support.verdicts import Project, agreement
 
 
@@ -50,20 +50,3 @@ def test_it_is_the_figure_of_the_agreement_report(db: Database) -> None:
     assert row["n"] == reported["n"] == 16
     for name, same in (("agreement", "value"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
         assert row[name] == reported[same]
-
-
-def test_only_shared_cases_count(db: Database) -> None:
-    assigned(db)
-    project, rater = project_id(db, PROJECT), desk(db, "ana").rater_id
-    turn = iter(range(1000))
-    judges(db, "ben", choose=lambda options: options[next(turn) % 3])
-    assert running_agreement(db, project, rater, "pairwise").n == 0
-    judges(db, "ana", count=4)
-    assert running_agreement(db, project, rater, "pairwise").n == 4
-    judges(db, "ana", count=2)
-    told = running_agreement(db, project, rater, "pairwise")
-    assert told.n == 6
-    assert told.estimate.value is not None
-    notes = [row["note"] for row in annotation_table(db, project).rows]
-    assert told.side.startswith("A is ")
-    assert all(told.side in note for note in notes)

@@ -41,10 +41,7 @@ def expected(values: tuple[float, ...], low: float, high: float) -> tuple[float 
 
 
 def test_the_mean_of_three_users_has_one_interval(scored: Project) -> None:
-    tables = (
-        table(scored, "leaderboard", protocol="absolute"),
-        table(scored, "trend"),
-    )
+    tables = (table(scored, "leaderboard", protocol="absolute"), table(scored, "trend"))
     for made in tables:
         assert ends(made.rows, system="x", rater="anna") == pytest.approx(expected(ANNA, 0, 1)), made.title
 

@@ -12,7 +12,6 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.metrics import brier_score_loss
 
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.calibration import (
     Stated,
@@ -30,7 +29,6 @@ from tests.support.verdicts import (
     list_case,
     new_project,
     pair_case,
-    text_case,
 )
 
 Values = npt.NDArray[np.float64]
@@ -137,39 +135,6 @@ def test_what_is_left_out_of_calibration_is_counted(made: Project) -> None:
     assert cases[1] not in stated(made)[0].case.tolist()
 
 
-def test_without_confidences_there_is_no_figure(made: Project) -> None:
-    cases = [text_case(made, f"u{at}", "i", "s") for at in range(12)]
-    for name in ("llm", "anna"):
-        for aspect in ("accuracy", "transparency"):
-            values: dict[int, float | None] = {case: float(at % 5 + 1) for at, case in enumerate(cases)}
-            give(made, name, values, protocol_name="explanation", aspect=aspect)
-    questions = stated(made)
-    assert [(q.pair.protocol, q.pair.aspect, q.labels) for q in questions] == [
-        ("explanation", aspect, (1.0, 2.0, 3.0, 4.0, 5.0)) for aspect in ("accuracy", "transparency")
-    ]
-    assert {(row["value"], row["note"]) for row in error_table(questions).rows} == {
-        (None, calibration.NO_CONFIDENCE)
-    }
-    assert reliability_table(questions).rows == ()
-
-
-def test_invalid_requests(made: Project) -> None:
-    cases = [list_case(made, f"u{at}") for at in range(3)]
-    give(made, "rouge", {cases[0]: 0.5}, kind="metric", protocol_name="absolute")
-    for name in ("scorer", "ben"):
-        give(made, name, dict.fromkeys(cases, 0.3), protocol_name="absolute")
-    judge_lists(made, "llm", dict.fromkeys(cases, 1.0))
-    give(made, "anna", dict.fromkeys(cases, 1.0))
-    for wrong in (
-        {"truth": "llm"}, {"truth": "rouge"}, {"truth": "scorer"}, {"rater": "ben", "truth": "scorer"},
-        {"protocol": "bogus"}, {"aspect": "bogus"}, {"method": "magic"},
-    ):  # fmt: skip
-        with pytest.raises(UsageError):
-            stated(made, **wrong)
-    with pytest.raises(NotFoundError):
-        stated(made, rater="nobody")
-
-
 def test_strictness_is_the_mean_difference_to_the_other_annotators(made: Project) -> None:
     cases = [list_case(made, f"u{at}") for at in range(4)]
     for name, values in (
@@ -183,9 +148,5 @@ def test_strictness_is_the_mean_difference_to_the_other_annotators(made: Project
     others = "the other annotators"
     assert bias == {"anna": (others, 0.5), "ben": (others, -0.5), "llm": ("the annotators", 0.75)}
     shares = {(row["rater"], row["label"]): row["count"] for row in table.rows if row["figure"] == "share"}
-    assert (shares["anna", "Good"], shares["ben", "Poor"], shares["llm", "Poor"]) == (
-        2,
-        2,
-        0,
-    )
+    assert (shares["anna", "Good"], shares["ben", "Poor"], shares["llm", "Poor"]) == (2, 2, 0)
     assert strictness_table(Opened(made.db, made.id, "films"), ["nobody"], []).rows == ()

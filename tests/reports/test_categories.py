@@ -83,11 +83,7 @@ def test_changes_have_no_direction(tones: Project) -> None:
 
 @pytest.mark.parametrize(
     ("words", "items", "test", "note"),
-    [
-        (("warm", "cold"), 1, MCNEMAR, ""),
-        (("warm", "cold"), 3, SIGN_FLIPS, ""),
-        (TONES, 3, None, UNORDERED),
-    ],
+    [(("warm", "cold"), 1, MCNEMAR, ""), (("warm", "cold"), 3, SIGN_FLIPS, ""), (TONES, 3, None, UNORDERED)],
 )
 def test_changes_between_two_categories_are_tested_over_users(
     tmp_path: Path, words: tuple[str, ...], items: int, test: str | None, note: str

@@ -12,32 +12,24 @@ from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.changes import (
     cases_table,
     compare_sides,
-    offered_sides,
     prompt_diff,
     sides_named,
-    usual_sides,
 )
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.hypotheses import bowker, sign_flip_test, stuart_maxwell
-from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.store.answers import Cell
-from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from tests.support.verdicts import (
     Project,
     give,
     judge_lists,
-    judge_pairs,
     list_case,
     new_project,
-    pair_case,
     table,
-    text_case,
 )
 
 
@@ -135,54 +127,6 @@ def test_where_users_have_several_cases_each_user_counts_once(project: Project) 
     assert "no user has more changes in one direction" in str(row["note"])
 
 
-def test_scores_without_labels_are_shown_in_bands(project: Project) -> None:
-    rng = np.random.default_rng(2)
-    first = rng.random(60).round(3)
-    second = np.clip(first + rng.choice([-0.1, 0.0, 0.2], 60), 0, 1).round(3)
-    cases = [list_case(project, f"u{at}") for at in range(60)]
-    for name, values in (("anna", first), ("ben", second)):
-        give(project, name, dict(zip(cases, values.tolist(), strict=True)), protocol_name="absolute")
-    row = only(project)
-    up, down = int((second > first).sum()), int((second < first).sum())
-    assert (row["up"], row["down"], row["up_is"], row["test"]) == (
-        up,
-        down,
-        "higher",
-        "sign flips over users",
-    )
-    estimate = mean_estimate(second - first, [f"u{at}" for at in range(60)], (-1.0, 1.0))
-    assert (row["difference"], row["ci_low"]) == pytest.approx((estimate.value, estimate.ci_low))
-    rows = compare(project, table="transitions").rows
-    assert [line["to"] for line in rows[:5]] == ["0.8-1", "0.6-0.8", "0.4-0.6", "0.2-0.4", "0-0.2"]
-    opened = OpenProject.numbered(project.db, project.id)
-    (part,) = compare_sides(opened, sides_named(opened, "anna", "ben"), Selection()).parts
-    for at, line in enumerate(rows):
-        said, now = part.levels[at // 5], part.levels[at % 5]
-        inside = (first >= said.low) & (first <= said.high) & (second >= now.low) & (second <= now.high)
-        assert line["count"] == int(inside.sum()) == part.cases(Cell(*said[1:], *now[1:])).size
-
-
-def test_means_of_an_ensemble_are_scores_among_labels(project: Project) -> None:
-    cases = [text_case(project, f"u{at}", "i", "x") for at in range(4)]
-    for name, values in (("anna", (1.0, 3.0, 5.0, 2.0)), ("ben", (1.5, 3.0, 4.5, 3.0))):
-        given = dict(zip(cases, values, strict=True))
-        give(project, name, dict(given), protocol_name="explanation", aspect="accuracy")
-    rows = compare(project, table="transitions").rows
-    assert list(dict.fromkeys(row["from"] for row in rows)) == ["5", "4.5", "4", "3", "2", "1.5", "1"]
-
-
-def test_pairs_turn_towards_a_system_and_arena_meets_pairwise(project: Project) -> None:
-    cases = [pair_case(project, f"u{at}") for at in range(6)]
-    give(project, "anna", dict(zip(cases, [1, 1, 0, -1, -1, 0], strict=True)), protocol_name="pairwise")
-    values: dict[int, float | None] = dict(zip(cases, [1.0, -1.0, -1.0, -1.0, 0.0, None], strict=True))
-    give(project, "arena", values, protocol_name="arena", kind="judge")
-    row = only(project, "anna", "arena")
-    assert [row[name] for name in ("protocol", "n", "up", "down", "failed")] == ["pairwise", 5, 1, 2, 1]
-    assert row["up_is"] == "towards A"
-    listed = compare(project, "anna", "arena", table="cases").rows
-    assert [row["direction"] for row in listed] == ["towards b", "towards b", "towards a"]
-
-
 def test_by_system_adds_up_and_several_tests_are_adjusted(project: Project) -> None:
     rng = np.random.default_rng(8)
     for system in ("als", "bpr"):
@@ -224,31 +168,6 @@ def test_a_prompt_that_moved_cases_towards_people(project: Project) -> None:
     assert "towards" in compare(project, "v1", "people", truth="v2").facts
 
 
-def test_nothing_changed_nothing_in_common_and_scales_of_their_own(project: Project) -> None:
-    cases = lists(project, [2, 1, 0], [2, 1, 0])
-    row = only(project)
-    assert [row[name] for name in ("changed", "test", "p", "difference")] == [0, None, None, 0.0]
-    assert compare(project).answer == "ben says the same as anna on all 3 cases."
-    give(project, "carl", {list_case(project, "alone"): 1.0})
-    row = only(project, "anna", "carl")
-    assert [row[name] for name in ("n", "share", "p", "difference", "only_a", "only_b")] == [
-        0,
-        *[None] * 3,
-        3,
-        1,
-    ]
-    give(project, "dora", dict.fromkeys(cases, 0.5), protocol_name="absolute")
-    apart = compare(project, "anna", "dora")
-    assert apart.rows == ()
-    assert "no question that both anna and dora answered" in apart.notes
-    text = text_case(project, "u", "i", "x")
-    give(project, "anna", {text: 4.0}, protocol_name="explanation", aspect="accuracy")
-    give(project, "rouge", {text: 0.3}, protocol_name="explanation", kind="metric")
-    row = only(project, "rouge", "anna")
-    assert [row[name] for name in ("changed", "up", "p", "mean_a", "difference")] == [None] * 5
-    assert compare(project, "rouge", "anna", table="cases").rows == ()
-
-
 def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Path) -> None:
     cases = [list_case(project, f"u{at}") for at in range(4)]
     first = judge_lists(project, "v1", dict.fromkeys(cases, 2.0))
@@ -278,42 +197,3 @@ def test_a_diff_has_its_headers_and_no_line_is_lost() -> None:
     lines = prompt_diff("a\nb\nc", "a\nB\nc", "one", "two")
     assert lines == ("--- one", "+++ two", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")
     assert prompt_diff("a", "a") == ()
-
-
-def test_who_can_be_compared_and_who_is_first(project: Project) -> None:
-    opened = OpenProject.numbered(project.db, project.id)
-    assert (usual_sides(opened), offered_sides(opened)) == (None, ())
-    cases = lists(project, [2, 1], [1, 1])
-    assert usual_sides(opened) == ("anna", "ben")
-    old = judge_lists(project, "old", dict.fromkeys(cases, 1.0))
-    assert usual_sides(opened) == ("old", "anna")
-    new = judge_lists(project, "new", dict.fromkeys(cases, 1.0))
-    judge_pairs(project, "other", {pair_case(project, "u"): (1.0, 1.0)})
-    assert usual_sides(opened) == ("old", "new")
-    words = [word for word, _ in offered_sides(opened)]
-    assert words == ["new", "old", "other", "anna", "ben", f"run:{new + 1}", f"run:{new}", f"run:{old}"]
-
-
-def test_invalid_options(project: Project) -> None:
-    cases = lists(project, [2, 1], [1, 1])
-    run = judge_lists(project, "llm", dict.fromkeys(cases, 1.0))
-    for words, options, error, match in (
-        (("anna", "anna"), {}, UsageError, "with itself"),
-        (("run:x", "anna"), {}, UsageError, "is not a run"),
-        (("run:²", "anna"), {}, UsageError, "is not a run"),
-        (("run:999", "anna"), {}, NotFoundError, "no run 999"),
-        (("anna", "nobody"), {}, NotFoundError, "no rater"),
-        (("anna", "ben"), {"protocol": "chess"}, UsageError, "no protocol"),
-        (("anna", "ben"), {"aspect": "taste"}, UsageError, "there are no verdicts on an aspect"),
-        (("anna", "ben"), {"table": "cases", "by": "system"}, UsageError, "not made by groups"),
-        (("anna", "ben"), {"table": "prompt", "served_from": "2024-01-01"}, UsageError, "do not depend"),
-    ):
-        with pytest.raises(error, match=match):
-            compare(project, *words, **options)
-    other = Project(project.db, create_project(project.db, "elsewhere"))
-    give(other, "anna", {list_case(other, "u"): 1.0})
-    with pytest.raises(NotFoundError, match="belongs to project films"):
-        compare(other, "anna", f"run:{run}")
-    # a rater may be called like a run
-    give(project, f"run:{run}", dict.fromkeys(cases, 0.0))
-    assert only(project, "anna", f"run:{run}")["rater_b"] == f"run:{run}"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
@@ -93,37 +92,6 @@ def test_seen_from_the_other_system_everything_is_turned(
     assert sum(float(str(row["value"])) for row in shares) == pytest.approx(1)
 
 
-def test_the_estimate_from_hidden_labels_is_shown_for_comparison(
-    pairs: tuple[Project, list[float], list[float]],
-) -> None:
-    project, truth, _ = pairs
-    table = estimated(project, "pairwise", labelled_users=20)
-    whole = only(table, source="all labels")
-    assert (only(table, source="both")["n_labelled"], whole["n_labelled"]) == (20, 30)
-    assert whole["value"] == pytest.approx((np.array(truth[:30]).mean() + 1) / 2)
-    assert estimated(project, "pairwise", labelled_users=20).rows == table.rows
-    with pytest.raises(UsageError, match="there are 30"):
-        estimated(project, "pairwise", labelled_users=31)
-
-
-def test_more_than_two_systems_stand_against_all_and_each_other(project_db: Path) -> None:
-    project = new_project(project_db)
-    wins: dict[int, tuple[float | None, float | None]] = {}
-    for first, second in (("a", "b"), ("a", "c"), ("b", "c")):
-        for at in range(40):
-            value = 1.0 if (at + len(wins)) % 3 else -1.0
-            wins[pair_case(project, f"u{at:02}", first, second)] = (value, value)
-    judge_pairs(project, "llm", wins)
-    labels = {case: both[0] for at, (case, both) in enumerate(wins.items()) if at % 40 < 20}
-    give(project, "anna", labels, protocol_name="pairwise")
-    table = estimated(project, "pairwise")
-    assert [(row["system"], row["opponent"]) for row in table.rows if row["source"] == "both"] == [
-        ("a", None), ("a", "b"), ("a", "c"), ("b", None), ("b", "c"), ("c", None),
-    ]  # fmt: skip
-    over_all = only(table, system="b", opponent=None, source="both")
-    assert (over_all["n_labelled"], over_all["n_judged"]) == (40, 80)
-
-
 def test_shares_and_means_of_lists(project_db: Path) -> None:
     said = [float(at * 7 % 3) for at in range(80)]
     project = lists(project_db, 80, [*said], dict(enumerate(said[1:41])))
@@ -137,16 +105,6 @@ def test_shares_and_means_of_lists(project_db: Path) -> None:
     expected = prediction_powered_mean(human, said[::2], range(40), scale=(0, 2)).powered
     both = only(estimated(project, "pointwise", measure="mean", system="x"), source="both")
     assert (both["value"], both["ci_high"], both["measure"]) == (expected.value, expected.ci_high, "mean")
-
-
-def test_what_is_left_out_and_what_misleads_is_said(project_db: Path) -> None:
-    judged = [None if at < 4 else 2.0 if at < 60 else float(at // 2 % 2) for at in range(200)]
-    project = lists(project_db, 200, judged, {at: float(at // 2 % 3) for at in range(60)})
-    table = estimated(project, "pointwise", measure="mean")
-    both = only(table, source="both", system="x")
-    assert (both["n_labelled"], both["n_judged"]) == (28, 98)
-    assert "x, overall: 2 labels of cases without a verdict of llm left out" in table.notes
-    assert any("differently from the others" in note for note in table.notes)
 
 
 def test_all_labelled_and_none_labelled(project_db: Path) -> None:
@@ -172,19 +130,3 @@ def test_a_metric_can_replace_the_judge(project_db: Path) -> None:
     assert float(str(both["power"])) > 10
     assert int(str(both["saved"])) > 10
     assert 1 < float(str(both["ci_low"])) < float(str(both["ci_high"])) < 5
-
-
-def test_invalid_requests(pairs: tuple[Project, list[float], list[float]]) -> None:
-    for wrong in (
-        {"rater": "anna"},
-        {"protocol": "bogus"},
-        {"protocol": "pointwise"},
-        {"measure": "mean"},
-        {"measure": "median"},
-        {"system": "z"},
-        {"aspect": "bogus"},
-    ):
-        with pytest.raises(UsageError):
-            estimated(pairs[0], **({"protocol": "pairwise"} | wrong))  # type: ignore[arg-type]
-    with pytest.raises(NotFoundError):
-        estimated(pairs[0], "pairwise", "nobody")

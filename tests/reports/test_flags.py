@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.schema import connect
 from tests.builder import Built
 from tests.support.flags import make_flagged_project
-from tests.support.runs import load, make_project, planned
+from tests.support.runs import load, planned
 
 Cells = dict[Any, tuple[Any, ...]]
-LABELS = ("rater", "user_id", "system", "aspect", "value", "protocol", "rater_kind", "flags")
 
 
 @pytest.fixture
@@ -69,16 +67,6 @@ def test_lists_items_and_ranks_with_a_flag(shop: Built) -> None:
     assert counts(shop, "--by rank --issue 'Already  Owned'", "rank", rater="anna", system="x")[2] == (1, 3)
 
 
-def test_the_answer_first_then_few_columns(shop: Built) -> None:
-    lines = shop.done("flags -p films").splitlines()
-    assert lines[0] == "anna flags off-category most: 2 of 3 lists of x, 0 of 3 of y."
-    assert "66.7 [9.4 99.2]" in next(line for line in lines if "any" in line)
-    assert shop.done("flags -p films --by rank").startswith(
-        "anna flags rank 1 most: 2 of 3 items of x, 0 of 3 of y."
-    )
-    assert shop.done("flags -p films --issue other").startswith("anna never flags other.")
-
-
 def test_groups_of_users(shop: Built) -> None:
     groups = rows(shop, "--by plan --raters anna --issue any")
     assert [(row["segment"], row["system"], row["count"], row["n"]) for row in groups] == [
@@ -100,17 +88,6 @@ def test_a_judge_was_shown_the_top_of_a_list(shop: Built) -> None:
     assert {row["n"] for row in rows(shop, "--of items --raters rules")} == {2}
 
 
-def test_what_cannot_be_counted_is_said(shop: Built) -> None:
-    add(shop, "labels", LABELS, ("cleo", "u1", "x", "overall", "Poor", "pointwise", "annotator", "zz:other"))
-    add(shop, "labels", LABELS[:-1], ("dora", "u1", "x", "overall", "Poor", "pointwise", "annotator"))
-    assert counts(shop, "--raters cleo") == {"any": (1, 1), "other": (1, 1)}
-    assert counts(shop, "--raters cleo --of items") == {"any": (0, 4), "other": (0, 4)}
-    notes = shop.table("flags -p films --of items")["notes"]
-    assert "cleo: not counted: 1 flag on items that are not in the list" in notes
-    assert "left out, because neither their labels nor their prompts have flags: dora" in notes
-    assert not rows(shop, rater="dora")
-
-
 def test_agreement_on_items(shop: Built) -> None:
     by_stat = {(row["issue"], row["stat"]): row for row in rows(shop, "--agreement")}
     # 24 items; anna flagged 3, ben 4, both 2
@@ -128,36 +105,3 @@ def test_agreement_on_items(shop: Built) -> None:
     assert ("already owned", "same_issue") not in by_stat
     first = rows(shop, "--agreement --truth anna")[0]
     assert (first["rater_a"], first["rater_b"], first["value"]) == ("ben", "anna", 2 / 4)
-
-
-@pytest.mark.parametrize("fmt", ["text", "csv", "md", "latex", "html", "plain"])
-def test_agreement_in_every_format(shop: Built, fmt: str) -> None:
-    assert "anna" in shop.done(f"flags -p films --agreement --truth ben --format {fmt}")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--issue nonsense", "no rater flags an issue “nonsense”"),
-        ("--protocol pairwise", "pairwise does not judge single lists"),
-        ("--truth anna", "a truth is for the agreement"),
-        ("--agreement --by rank", "is about items"),
-        ("--agreement --of items", "is about items"),
-    ],
-)
-def test_options_that_do_not_fit(shop: Built, words: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        shop.run(f"flags -p films {words}")
-
-
-def test_nobody_to_show(shop: Built, project_db: Path) -> None:
-    for words in ("--raters nobody", "--agreement --truth nobody"):
-        with pytest.raises(NotFoundError):
-            shop.run(f"flags -p films {words}")
-    assert any(
-        "needs two raters" in note for note in shop.table("flags -p films --agreement --raters anna")["notes"]
-    )
-    with connect(project_db.with_name("other.db")) as database:
-        make_project(database)
-    table = Built(project_db.with_name("other.db"), "films").table("flags -p films")
-    assert (table["rows"], table["notes"][0]) == ([], "no rater has flagged an item or was asked to")

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.common.table import Column, Row, Screen, Table, render
+from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.gate import github_text, junit_text
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from tests.support.verdicts import (
@@ -94,14 +93,6 @@ def test_a_win_rate_is_the_leaderboards_seen_from_the_first_system(project: Proj
         assert row["state"] == ("met" if value > 0.5 else "not met")
 
 
-def test_the_level_is_that_of_the_interval_and_its_heading(project: Project) -> None:
-    judged(project, "llm", *labelled(project), 0.7, 2)
-    for name in ("qwk", "percent", "failure_rate"):
-        narrow, wide = (gate(project, "llm", f"{name}=0", level=level) for level in (0.8, 0.995))
-        assert float(str(narrow.rows[0]["ci_high"])) < float(str(wide.rows[0]["ci_high"])), name
-        assert "99.5 % CI" in render(wide, "text", Screen(200)).text.replace("\u00a0", " ")
-
-
 def test_failures(project: Project) -> None:
     cases, truth = labelled(project)
     judge_lists(project, "llm", dict(zip(cases, [None, None, *truth[2:]], strict=True)))
@@ -127,22 +118,6 @@ def test_a_missing_figure_does_not_meet_a_bound(project: Project) -> None:
     assert "has not compared" in str(row["note"])
 
 
-def test_every_aspect_must_meet_it(project: Project) -> None:
-    for aspect, values in (("accuracy", (1.0, 2.0, 5.0)), ("transparency", (5.0, 2.0, 1.0))):
-        cases = [text_case(project, f"u{at}", "i", "x") for at in range(3)]
-        for name, given in (("llm", (1.0, 2.0, 5.0)), ("people", values)):
-            kind = "judge" if name == "llm" else "annotator"
-            verdicts = dict(zip(cases, given, strict=True))
-            give(project, name, dict(verdicts), protocol_name="explanation", aspect=aspect, kind=kind)  # type: ignore[arg-type]
-    found = gate(project, "llm", "qwk=0.5")
-    assert {row["aspect"]: row["state"] for row in found.rows} == {
-        "accuracy": "met",
-        "transparency": "not met",
-    }
-    assert found.answer == "Gate not met: 1 of 2 checks failed (qwk against people, at least 0.5)."
-    assert [row["aspect"] for row in gate(project, "llm", "qwk=0.5", aspect="accuracy").rows] == ["accuracy"]
-
-
 def test_a_run_that_only_varies_passes_and_a_worse_one_does_not(project: Project) -> None:
     cases, truth = labelled(project)
     for rater, right, seed in (("may", 0.7, 2), ("june", 0.7, 3), ("july", 0.2, 4)):
@@ -158,21 +133,6 @@ def test_a_run_that_only_varies_passes_and_a_worse_one_does_not(project: Project
     # a run beside itself under another name: nothing changed
     judged(project, "copy", cases, truth, 0.7, 2)
     assert only(gate(project, "copy", against="may"), "qwk")["state"] == "met"
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_change_stays_in_the_figures_own_range(project: Project, seed: int) -> None:
-    """From always wrong to always right, with few users: the ends would lie beyond by a plain t interval."""
-    rng = np.random.default_rng(seed)
-    cases = [list_case(project, f"u{at}") for at in range(6)]
-    truth = [0.0, 2.0, *rng.choice(LABELS, 4).tolist()]
-    give(project, "people", dict(zip(cases, truth, strict=True)))
-    judge_lists(project, "new", dict(zip(cases, truth, strict=True)))
-    judge_lists(project, "old", dict(zip(cases, [*(2 - t for t in truth[:5]), truth[5]], strict=True)))
-    for figure, most in (("qwk", 2.0), ("kappa", 2.0), ("percent", 1.0), ("pearson", 2.0)):
-        (row,) = gate(project, "new", against="old", stats=(figure,)).rows
-        for end in (row["ci_low"], row["ci_high"]):
-            assert end is None or -most <= float(str(end)) <= most, figure
 
 
 def test_more_failures_and_fewer_wins_are_changes_for_the_worse(project: Project) -> None:
@@ -194,24 +154,6 @@ def test_more_failures_and_fewer_wins_are_changes_for_the_worse(project: Project
         "not met",
     )
     assert only(gate(project, "may", against="july", truth=None), "failure_rate")["state"] == "met"
-
-
-def test_an_unknown_check_is_neither_met_nor_failed(project: Project) -> None:
-    cases, truth = labelled(project)
-    judged(project, "may", cases, truth, 0.7, 2)
-    judge_lists(project, "june", dict.fromkeys(cases, 1.0))
-    judge_lists(project, "far", {list_case(project, "elsewhere"): 1.0})
-    judge_pairs(project, "pairs", {pair_case(project, "u1"): (1.0, 1.0)})
-    for rater, against, stat, note in (
-        ("june", "may", "pearson", "undefined for the later run"),
-        ("may", "far", "failure_rate", "no case that both runs were asked about"),
-        ("may", "pairs", "qwk", "pairs did not answer this"),
-    ):
-        found = gate(project, rater, against=against, stats=(stat,))
-        (row,) = found.rows
-        assert row["state"] == "unknown"
-        assert note in str(row["note"]) or "no user and systems" in str(row["note"])
-        assert found.answer == "Gate undecided: 1 of 1 checks could not be determined."
 
 
 def test_the_served_model_changed_only_where_both_replied_and_differ(project: Project) -> None:
@@ -245,39 +187,6 @@ def test_a_set_that_was_not_frozen_and_answers_from_the_cache_are_told(project: 
     notes = gate(project, "june", against="may").notes
     assert f"3 of {USERS} shared calls had a different prompt text, so the set was not frozen" in notes
     assert any(note.startswith(f"5 of {USERS} calls of june came from the cache") for note in notes)
-
-
-@pytest.mark.parametrize(
-    ("rater", "more", "error"),
-    [
-        ("llm", {}, UsageError),
-        ("llm", {"stats": ("qwk",)}, UsageError),
-        ("llm", {"against": "llm"}, UsageError),
-        ("llm", {"against": "people"}, UsageError),
-        ("people", {"against": "llm"}, UsageError),
-        ("llm", {"against": "ghost"}, NotFoundError),
-        ("ghost", {"at_least": ("qwk=0",)}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "truth": "ghost"}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "truth": None}, UsageError),
-        ("llm", {"at_least": ("vibes=0",)}, UsageError),
-        ("llm", {"at_least": ("qwk",)}, UsageError),
-        ("llm", {"at_least": ("qwk=nan",)}, UsageError),
-        ("llm", {"at_least": ("win_rate=0",)}, UsageError),
-        ("llm", {"at_least": ("win_rate=0",), "pair": ("x",)}, UsageError),
-        ("llm", {"at_least": ("win_rate=0",), "pair": ("x", "ghost")}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "protocol": "arena"}, NotFoundError),
-        ("llm", {"at_least": ("qwk=0",), "aspect": "bogus"}, UsageError),
-        ("llm", {"against": "other", "stats": ("bias",)}, UsageError),
-    ],
-)
-def test_options_that_do_not_fit(
-    project: Project, rater: str, more: dict[str, object], error: type[Exception]
-) -> None:
-    cases, truth = labelled(project)
-    for name in ("llm", "other"):
-        judged(project, name, cases[:5], truth[:5], 0.7, 2)
-    with pytest.raises(error):
-        gate(project, rater, **more)
 
 
 def test_where_some_bounds_are_not_met_the_others_are_so_only_after_correction(project: Project) -> None:
@@ -370,49 +279,6 @@ def test_users_of_one_night_alone_are_left_out_and_counted(project: Project) -> 
     assert any(note.endswith(f"left out: {left_out}") for note in found.notes)
 
 
-def test_lists_of_one_user_are_averaged_within_a_context(project: Project) -> None:
-    night(project, MONDAY, {(f"u{at}", "home"): 1.0 for at in range(6)})
-    home = {(f"u{at}", "home"): -1.0 if at < 3 else 1.0 for at in range(6)}
-    night(project, TUESDAY, home | {(f"u{at}", "cart"): -1.0 for at in range(6)}, "other")
-    night(project, "2026-05-05T20:00:00Z", {("u0", "home"): 1.0}, "other")
-    row, _ = change(project, "other")
-    # u0 lost once and won once at home; carts have no counterpart
-    assert (row["value"], row["earlier"], row["n"]) == (pytest.approx((0.5 + 0 + 0 + 3) / 6), 1.0, 6)
-    assert row["left_out"] == 6
-
-
-def test_cases_judged_by_both_are_paired_and_a_few_of_them_do_not_stand_for_all(project: Project) -> None:
-    night(project, MONDAY, of_users([1.0] * 12))
-    same = night(project, MONDAY, of_users([-1.0] * 12))
-    row, _ = change(project)
-    assert (row["paired"], row["change"]) == ("by case: both judged the same lists", -1.0)
-    # a case of the night before is judged again together with the new ones
-    third = night(project, TUESDAY, of_users([1.0] * 12), "third")
-    night(project, MONDAY, of_users([1.0]), "third")
-    row, _ = change(project, "third", f"run:{same}")
-    assert (row["paired"], row["paired_users"]) == (OTHER_TIMES, 12)
-    row, _ = change(project, f"run:{third}", f"run:{same}")
-    assert (row["value"], row["earlier"]) == (1.0, 0.0)
-
-
-def test_the_agreement_with_people_is_that_of_each_night(project: Project) -> None:
-    rng = np.random.default_rng(3)
-    for served_at, right in ((MONDAY, 1.0), (TUESDAY, 0.2)):
-        truth = [float(value) for value in rng.choice([-1.0, 1.0], 60)]
-        said = [value if rng.random() < right else -value for value in truth]
-        run = night(project, served_at, of_users(said))
-        rows = project.db.rows("SELECT case_id FROM run_cases WHERE run_id = ? ORDER BY case_id", (run,))
-        give(
-            project,
-            "people",
-            dict(zip((row[0] for row in rows), truth, strict=True)),
-            protocol_name="pairwise",
-        )
-    row, _ = change(project, truth="people", stats=("percent",))
-    share = np.mean(np.array(said) == np.array(truth))
-    assert (row["value"], row["earlier"], row["state"]) == (pytest.approx(share), 1.0, "not met")
-
-
 def test_neither_the_order_of_rows_nor_names_matter(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     nights = [
@@ -440,19 +306,6 @@ def test_neither_the_order_of_rows_nor_names_matter(tmp_path: Path) -> None:
         ("renamed", lambda key: (names[key[0]], {"home": "z", "cart": "y"}[key[1]])),
     ):
         assert figures(folder, rename, True) == plain
-
-
-def test_sides_that_are_not_two_nights(project: Project) -> None:
-    run = night(project, MONDAY, of_users([1.0] * 6))
-    for rater, against, words in (
-        ("nightly", "nightly", "has no earlier run"),
-        (f"run:{run}", f"run:{run}", "with itself"),
-        ("nightly", f"run:{run}", "one of its own"),
-        (f"run:{run}", "nightly", "Name two runs|one of its own"),
-        ("nightly", "run:x", "not a run"),
-    ):
-        with pytest.raises(UsageError, match=words):
-            change(project, rater, against)
 
 
 # ---- for machines ----------------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.project import open_project
-from recjudge_tui.reports.boards import scores
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
+from recjudge_tui.reports.leaderboard import scores
 from recjudge_tui.reports.side_by_side import correlation_rows
 from recjudge_tui.shapes import base, battles
 from recjudge_tui.store.ratings import Question
@@ -74,7 +74,7 @@ def test_what_a_tie_counts(three: Built, ties: str, expected: list[float]) -> No
 
 @pytest.mark.parametrize("method", ["winrate", "q", "bt"])
 def test_no_figure_depends_on_names_or_the_order_of_rows(tmp_path: Path, method: str) -> None:
-    """Systems renamed so that their order turns, users renamed, rows reversed: the same figures, seen from the other side."""
+    """Systems renamed so that their order turns, users renamed, rows reversed: the same figures, from the other side."""
     votes = {("x", "y"): "AABTABAATB", ("x", "z"): "AAAATABAAA", ("y", "z"): "TTAABBATAA"}
     plain = project(tmp_path / "plain.db", labels=battles_of(votes))
     other, turned = {"x": "zz", "y": "mm", "z": "aa"}, {"A": "B", "B": "A", "Tie": "Tie"}
@@ -178,14 +178,13 @@ def test_a_judge_that_always_says_tie_ranks_nobody(tmp_path: Path, vote: str, ra
     assert (told["answer"] == "qwen-7b ranks nobody: 30 of 30 verdicts are Tie: no information.") is not ranks
 
 
-def test_a_person_who_always_says_tie_is_no_judge(tmp_path: Path) -> None:
-    built = project(tmp_path / "person.db", labels=battles_of({("x", "y"): "T" * 30}))
-    assert [row["rank"] for row in ranking(built)] == [1, 1]
-
-
 ANSWERS = {
     "position": (lambda _: "Set 1", lambda at: f"reason {at}", "position decides"),
-    "one reason": (lambda body: "Set 1" if body.rfind(b"x1") < body.rfind(b"y1") else "Set 2", lambda _: "Both sets fit.", "the same"),
+    "one reason": (
+        lambda body: "Set 1" if body.rfind(b"x1") < body.rfind(b"y1") else "Set 2",
+        lambda _: "Both sets fit.",
+        "the same",
+    ),
 }
 
 
@@ -300,51 +299,6 @@ def test_the_text_fits_80_columns_and_begins_with_the_answer(
     assert text.splitlines()[0].startswith("x leads")
     assert max(len(line) for line in text.splitlines()[1:6]) <= 80
     assert three.done("leaderboard -p films --protocol pairwise --all").count("\n") > text.count("\n")
-
-
-def test_a_notebook_asks_as_the_command_does(three: Built) -> None:
-    from recjudge_tui.notebook import open_project as opened
-
-    with opened(None, three.path) as films:
-        report = films.leaderboard("pairwise", method="q")
-    assert [row["score"] for row in report if row["opponent"] is None] == [7.0, 1.0, 0.25]
-    assert report.answer.startswith("x leads")
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"protocol": "quiz"}, "no protocol “quiz”"),
-        ({"protocol": "pairwise", "method": "elo"}, "no method “elo”"),
-        ({"protocol": "pairwise", "method": "share"}, "does not fit"),
-        ({"protocol": "pointwise", "table": "matrix"}, "needs verdicts on two lists"),
-        ({"protocol": "pairwise", "aspect": "taste"}, "no verdicts on an aspect"),
-        ({"protocol": "pairwise", "k": 3}, "does not have"),
-        ({"protocol": "pairwise", "table": "metrics", "k": 0}, "k is 0"),
-        ({"protocol": "pairwise", "count_ties": "third"}, "no value of count_ties"),
-        ({"protocol": "pairwise", "raters": ["anna"], "crowd": ["all"]}, "single raters or a crowd"),
-        ({"protocol": "pairwise", "seed": 3}, "no option “seed”"),
-        ({}, "needs protocol"),
-    ],
-)
-def test_options_that_do_not_fit_say_what_does(three: Built, options: dict[str, Any], match: str) -> None:
-    opened = open_project(None, three.path)
-    with pytest.raises(UsageError, match=match):
-        make(opened, "leaderboard", **options)
-    with pytest.raises(NotFoundError, match="no rater"):
-        make(opened, "leaderboard", protocol="pairwise", rater="nobody")
-    opened.db.close()
-
-
-def test_nothing_judged_yet_says_so(tmp_path: Path) -> None:
-    built = project(tmp_path / "empty.db", lists={("u1", "x"): ["a"], ("u1", "y"): ["b"]})
-    for protocol, reason in (
-        ("pairwise", "no pair of lists has been judged yet"),
-        ("pointwise", "there are no verdicts yet"),
-    ):
-        table = built.table(f"leaderboard --protocol {protocol}")
-        assert table["rows"] == []
-        assert reason in table["notes"]
 
 
 def test_a_report_reads_one_state_of_the_file(three: Built, monkeypatch: pytest.MonkeyPatch) -> None:

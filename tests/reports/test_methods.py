@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable
 
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS as BOARDS
-from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
+from recjudge_tui.reports.boards import METHODS as BOARDS
 
 from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.reports.methods import references
 from recjudge_tui.reports.metrics import METRICS
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import reveal_tasks
 from recjudge_tui.store.projects import create_project
@@ -25,7 +25,6 @@ from tests.support.servers.process import ServerProcess
 from tests.support.verdicts import Project, give, judge_lists, list_case
 
 Written = Callable[..., str]
-ELO = "elo"  # leaves with the order of battles
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_failures_citations_and_hostile_names(db: Database, written: Written) ->
         assert cited > {"liu2026saer", "gwet2008", "cameron2011", "davidson1970"}
     assert "percent" not in written("--raters", name), "nobody to agree with"
     known = written("--statistics", "guess").partition("Available: ")[2].split(".")[0].split(", ")
-    assert {*STATISTICS, *MANY_RATERS, *BOARDS, *METRICS} - {ELO} < set(known)
+    assert {*STATISTICS, *MANY_RATERS, *BOARDS, *METRICS} < set(known)
     assert {facts.reference for facts in PROTOCOLS.values()} - {""} < set(references())
     assert not [work for work in references().values() if "others" in work.bibtex]
     assert references()["jarvelin2002"].short == "Järvelin and Kekäläinen, 2002"

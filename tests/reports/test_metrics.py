@@ -16,7 +16,6 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.metrics import METRICS
 from tests.builder import Built, project
 from tests.support.trec_eval import trec_eval
@@ -79,40 +78,6 @@ def test_gain_and_relevance_are_chosen(shop: Built) -> None:
     assert rows(shop, "--k 2 --relevant-from 5 --metrics recall")["x", "recall"]["n"] == 1
 
 
-def test_who_has_no_list_and_what_is_empty(shop: Built) -> None:
-    shop.load("events", [EVENTS[0], ("u3", "heldout_click", "a", "")])
-    for words in ("", "--systems x"):
-        notes = shop.table(f"metrics -p films --k 2 {words}")["notes"]
-        assert "x: 1 user with held-out events has no list and is not counted" in notes
-    shop.load("lists", [LISTS[0], ("u2", "w", "e", 1, "")])
-    found = rows(shop, "--k 2 --metrics mrr,auc")
-    assert {key: (row["value"], row["n"]) for key, row in found.items()} == {
-        ("w", "mrr"): (1.0, 1), ("w", "auc"): (None, 0), ("x", "mrr"): (0.25, 2), ("x", "auc"): (0.5, 1),
-    }  # fmt: skip
-    assert list(rows(shop, "--metrics coverage,mrr --systems w")) == [("w", "coverage"), ("w", "mrr")]
-
-
-def test_undefined_says_why(project_db: Path) -> None:
-    bare = project(project_db.with_name("bare.db"), lists={("u1", "x"): "ab"})
-    table = bare.table("metrics -p films")
-    undefined = {row["metric"]: row["note"] for row in table["rows"] if row["value"] is None}
-    assert {"auc", "ndcg", "recall", "ndcg_explicit", "err", "rprec", "novelty", "popularity"} <= set(
-        undefined
-    )
-    assert all(undefined.values())
-    assert any("heldout_" in note for note in table["notes"])
-    assert "-0.0" not in bare.done("metrics -p films --all")
-    none = project(project_db.with_name("none.db"), items={"a": "a"}).table("metrics -p films")
-    assert (none["rows"], none["notes"]) == ([], ["no lists yet"])
-
-
-def test_words_that_do_not_fit(shop: Built) -> None:
-    with pytest.raises(UsageError, match="Available: auc, ndcg"):
-        shop.run("metrics -p films --metrics ndgc")
-    with pytest.raises(NotFoundError, match="no system “z” in this project Available: x"):
-        shop.run("metrics -p films --systems z")
-
-
 # ---- two systems -----------------------------------------------------------------------------------------------------
 
 
@@ -158,15 +123,6 @@ def test_the_answer_and_the_test_of_two_systems(project_db: Path) -> None:
         "pop",
         "txt",
     ]
-
-
-def test_systems_that_cannot_be_compared(project_db: Path) -> None:
-    apart = with_hits(project_db, {"als": [True, True, None], "pop": [None, None, False]})
-    (row,) = apart.table("metrics -p films --k 1 --metrics ndcg --table pairs")["rows"]
-    assert (row["p"], row["p_holm"], row["separable"]) == (None, None, None)
-    assert row["note"] == "no user has a value for both"
-    alone = with_hits(project_db, {"als": [True, False]})
-    assert alone.table("metrics -p films --k 1 --table pairs")["rows"] == []
 
 
 # ---- trec_eval -------------------------------------------------------------------------------------------------------

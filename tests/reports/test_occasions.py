@@ -6,24 +6,18 @@ import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recjudge_tui.importers.load import import_files
 from recjudge_tui.project import Project
 from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.biases import biases_table
-from recjudge_tui.reports.cases import read_case
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.exports import export
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts import exported_rows, filtered_ids
 from tests.support.figures import figures
 from tests.support.runs import RULES, load, planned
 
@@ -119,83 +113,8 @@ def test_each_list_is_measured_against_its_own_context(db: Database) -> None:
     assert [tuple(row) for row in db.rows(values)] == [("a", 1.0), ("b", 0.0)]
 
 
-def test_contexts_that_no_list_was_served_in_are_counted(db: Database) -> None:
-    project = visits(db)
-    load(db, "events", [("user_id", "item_id", "type", "context"), ("u0", "i9", "heldout_click", "v9")])
-    load(db, "events", [("user_id", "item_id", "type", "context"), ("new", "i9", "heldout_click", "v0")])
-    table = measured(db, project, "mrr")
-    wanted = "1 user and 1 context of other users with held-out events have no list and are not counted"
-    assert f"a: {wanted}" in table.notes
-
-
-def test_users_are_resampled_with_all_their_occasions(db: Database) -> None:
-    """Users who differ, whose occasions do not: the interval is no narrower than that of one list each."""
-    project = visits(db, users=6, contexts=1)
-    db.execute("DELETE FROM events WHERE type = 'heldout_click' AND user_id IN ('u0', 'u1')")
-    load(db, "events", [("user_id", "item_id", "type", "context"),
-                        *((u, "i9", "heldout_click", "v0") for u in ("u0", "u1"))])  # fmt: skip
-    (one, _) = measured(db, project, "hit_rate").rows
-    rows = db.rows(
-        "SELECT user_id, system, item_id, rank FROM slates s JOIN slate_items i ON i.slate_id = s.id"
-    )
-    load(db, "lists", [("user_id", "system", "item_id", "rank", "context", "served_at"),
-                       *((*row, "v0", f"2024-07-0{day}") for row in rows for day in (1, 2, 3))])  # fmt: skip
-    (many, _) = measured(db, project, "hit_rate").rows
-    assert (one["n"], many["n"]) == (6, 24)
-    assert many["value"] == pytest.approx(one["value"])
-    # Korn and Graubard's interval allows for how few users the design effect is known from
-    assert many["ci_low"] <= one["ci_low"]
-    assert one["ci_high"] <= many["ci_high"]
-
-
 def test_every_occasion_counts_on_the_leaderboard(db: Database) -> None:
     project = visits(db)
     assert work(db.path, planned(db, RULES, "pairwise")).state == "done"
     rows = table_of(Project.numbered(db, project), "leaderboard", protocol="pairwise").rows
     assert {row["n"] for row in rows} == {12}
-
-
-def test_labels_go_out_and_come_back_to_the_same_cases(db: Database, tmp_path: Path) -> None:
-    project = visits(db)
-    header = ("rater", "user_id", "system_a", "system_b", "value", "context")
-    load(db, "labels", [header, *(("ana", "u0", "a", "b", "AB"[n % 2], f"v{n}") for n in range(3))])
-    path = tmp_path / "labels.csv"
-    assert export(Project.numbered(db, project), "labels", "csv", path).rows == 3
-    before = cases_with_labels(db)
-    assert [context for context, _ in before] == ["v0", "v1", "v2"]
-    undo_import(db, db.value("SELECT max(id) FROM imports"))
-    assert import_files(db, "films", [path], "labels").stored == 3
-    assert cases_with_labels(db) == before
-
-
-def cases_with_labels(db: Database) -> list[tuple[str, str]]:
-    rows = db.rows("SELECT context, label FROM v_verdicts WHERE rater = 'ana' ORDER BY context")
-    return [(row[0], row[1]) for row in rows]
-
-
-def test_cases_and_verdicts_name_their_occasion(db: Database) -> None:
-    project = visits(db, users=1)
-    lists = [
-        ("user_id", "system", "item_id", "rank", "context", "served_at"),
-        ("u0", "a", "i1", 1, "v7", "2024-05-02"),
-    ]
-    load(db, "lists", lists)
-    assert work(db.path, planned(db, RULES, "pointwise", systems=("a",))).state == "done"
-    opened = Project.numbered(db, project)
-    rows = table_of(opened, "cases list").rows
-    assert [row["context"] for row in rows] == ["v0", "v1", "v2", "v7"]
-    # in the order in which they were judged
-    assert sorted(str(row["context"]) for row in table_of(opened, "verdicts list").rows) == [
-        "v0",
-        "v1",
-        "v2",
-        "v7",
-    ]
-    last = int(str(rows[-1]["case_id"]))
-    assert (
-        read_case(db, last).heading == f"Case {last} · project films · user u0 · list of a · v7, 2024-05-02"
-    )
-    exported = tuple(exported_rows(db, filtered_ids(db, project)))
-    assert sorted(row[-2:] for row in exported) == [
-        ("v0", ""), ("v1", ""), ("v2", ""), ("v7", "2024-05-02T00:00:00+00:00"),
-    ]  # fmt: skip

@@ -80,27 +80,6 @@ def test_the_running_hit_rate(project: Project) -> None:
         shown(project, name="three")
 
 
-def test_the_experiments_themselves(project: Project) -> None:
-    assert (shown(project).rows, shown(project, judges=True).rows) == ((), ())
-    add(project, "unknown", "x", "y", (0, 0))
-    add(project, "june", "a", "b", (150, 100))
-    give(project, "half", {list_case(project, "u0", "a"): 2.0})
-    table = shown(project)
-    unknown, june = table.rows
-    assert (june["rate_a"], june["lift"], june["winner"]) == (0.15, pytest.approx(0.5), "a")
-    assert (june["same_way"], june["judges"]) == (2, 3)
-    assert "a got +50.0 %" in table.answer
-    assert "2 of 3 raters predicted it" in table.answer
-    assert (unknown["lift"], unknown["z"], unknown["p"], unknown["winner"]) == (None, None, None, None)
-    assert (unknown["same_way"], unknown["judges"], "never clicked" in str(unknown["note"])) == (
-        None,
-        0,
-        True,
-    )
-    half = rows_of(project, rater="half")[0]
-    assert (half["pointed"], half["hit"], half["decided"]) == (None, None, 0)
-
-
 @pytest.mark.parametrize(
     ("impressions", "clicks"),
     [("5000000,5000000", "30950,26150"), ("5e6,5000000.0", "0.619%,0.523%"), ("5e6,5e6", "0.00619,0.00523")],

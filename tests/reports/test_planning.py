@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.declare import make, table_of
-from recjudge_tui.stats.planning import intraclass
-from tests.builder import Built
-from tests.support.verdicts import Project, give, judge_pairs, list_case, new_project, pair_case, text_case
+from recjudge_tui.reports.declare import make
+from tests.support.verdicts import Project, give, judge_pairs, list_case, new_project, pair_case
 
 ANSWERS = [(1.0, 1.0)] * 10 + [(0.0, 0.0)] * 5 + [(-1.0, -1.0)] * 5 + [(1.0, -1.0)] * 4 + [(None, 1.0)]
 
@@ -76,11 +74,6 @@ def test_what_cannot_be_planned_for(options: dict[str, Any]) -> None:
         planned(None, **options)
 
 
-def test_an_inconsistent_judge_is_never_enough() -> None:
-    (row,) = planned(None, consistency=0.0)
-    assert (row["needed"], row["note"]) == (None, "cannot be detected")
-
-
 def test_ties_and_consistency_are_measured(project: Project) -> None:
     cases = [pair_case(project, f"u{at}") for at in range(25)]
     judge_pairs(project, "llm", dict(zip(cases, ANSWERS, strict=True)))
@@ -120,47 +113,3 @@ def test_shares_are_paired_by_user(project: Project) -> None:
     assert row["needed"] == planned(None, protocol="pointwise", share=0.4, correlation=phi)[0]["needed"]
     turned = planned(project, protocol="pointwise", between=("b", "a"))[0]
     assert (turned["system"], turned["share"], turned["seen"]) == ("b", 0.6, pytest.approx(-0.2))
-
-
-def test_the_correlation_within_users_is_measured(project: Project) -> None:
-    values: list[float] = []
-    for at in range(36):
-        # texts: several items a user, so a user has several cases
-        for system in ("x", "y"):
-            case = text_case(project, f"u{at // 3}", f"i{at}", system)
-            value = 5.0 if (at // 3 + (system == "x")) % 2 else float(at % 5 + 1)
-            give(project, "anna", {case: value}, protocol_name="explanation", aspect="accuracy")
-            values.append(value == 5)
-    apart = np.subtract(np.array(values[::2], dtype=float), values[1::2])
-    (row,) = planned(project, protocol="explanation", aspect="accuracy")
-    icc = intraclass(apart, [at // 3 for at in range(36)]).value
-    assert icc is not None
-    assert (row["icc"], row["cases_per_user"]) == (pytest.approx(icc), 3)
-    assert row["design_effect"] == pytest.approx(1 + 2 * icc)
-    assert row["needed"] == 3 * int(str(row["users_needed"]))
-
-
-def test_nothing_and_nobody(project: Project) -> None:
-    table = table_of(Opened.numbered(project.db, project.id), "plan")
-    assert (table.rows, table.answer) == ((), "")
-    for options in ({"rater": "ghost"}, {"between": ("a", "ghost")}):
-        with pytest.raises(NotFoundError):
-            planned(project, **options)
-
-
-def test_the_command_obeys_the_variable_of_the_project(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cases = [pair_case(project, f"u{at}") for at in range(25)]
-    judge_pairs(project, "llm", dict(zip(cases, ANSWERS, strict=True)))
-    built = Built(project.db.path, "films")
-    assert "rater" not in built.table("plan --difference 0.1")["rows"][0]
-    assert built.table("plan --difference 0.1 -p films")["rows"][0]["rater"] == "llm"
-    from click.testing import CliRunner
-
-    from recjudge_tui.cli.app import recjudge
-
-    said = CliRunner(env={"RECJUDGE_DB": str(project.db.path), "RECJUDGE_PROJECT": "films"}).invoke(
-        recjudge, ["plan"]
-    )
-    assert "llm has judged 24 of a against b" in said.stdout

@@ -8,21 +8,11 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
-from recjudge_tui.reports.compare.tables import summary_table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
-from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
-from recjudge_tui.reports.reliability.gate import gate_table
-from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
-from recjudge_tui.reports.reliability.position import position_table
 from scipy.stats import binomtest
 
-from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.passport import passport_table
 from recjudge_tui.store.projects import Outcome, add_outcome
-from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case
+from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case, table
 
 DRAWS = 10
 SYSTEMS = ("als", "bpr", "pop")
@@ -86,8 +76,8 @@ def _outside(row: Row, low: str, high: str, point: float) -> bool:
 
 
 def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(project: Project) -> None:
-    log = table_of(Opened.numbered(project.db, project.id), "outcome show", judges=True)
-    matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise"))
+    log = table(project, "outcome show", judges=True)
+    matrix = table(project, "leaderboard", protocol="pairwise", table="matrix")
     separable = {
         row["rater"]
         for row in matrix.rows
@@ -117,8 +107,9 @@ def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(proje
 
 def test_a_favoured_set_is_the_one_chosen_more_often(project: Project) -> None:
     claims = set()
-    table = position_table(project.db, project.id)
-    for row in table.rows:
+    for row in table(project, "robustness position").rows:
+        if not row["system"]:
+            continue
         draw = int(re.sub(r"\D", "", str(row["rater"])))
         answers = _DRAWN[draw][0 if "one" in str(row["rater"]) else 1]
         pair = [both for key, both in answers.items() if key[1:] == (row["system"], row["opponent"])]
@@ -135,11 +126,11 @@ def test_a_favoured_set_is_the_one_chosen_more_often(project: Project) -> None:
 
 def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
     favours = set()
-    for draw in range(3, DRAWS, 2):
+    for draw in range(DRAWS):
         one, _, person = _DRAWN[draw]
         verdicts = _adjudicated(one)
-        table = passport_table(project.db, project.id, f"one{draw}")
-        by_figure = {(row["part"], row["figure"], row.get("against")): row for row in table.rows}
+        made = table(project, "passport", rater=f"one{draw}")
+        by_figure = {(row["part"], row["figure"], row.get("against")): row for row in made.rows}
         said = by_figure["Position", "favours Set 1 by", by_figure_key(by_figure, "favours Set 1 by")]
         net = sum((a - b) / 2 for a, b in one.values()) / len(one)
         assert said["value"] == pytest.approx(net)
@@ -148,7 +139,7 @@ def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
             assert claim.group(1) == ("1" if net > 0 else "2")
             assert _outside(said, "ci_low", "ci_high", 0)
         favours.add(bool(claim))
-        for row in table.rows:
+        for row in made.rows:
             agreed = re.search(r"agrees on ([\d,]+) of the ([\d,]+) cases where", str(row["note"]))
             if agreed:
                 preferred = [key for key, value in person.items() if value]
@@ -169,9 +160,7 @@ def test_changes_between_two_judges_are_those_of_their_verdicts(project: Project
             continue
         before, after = _adjudicated(one), _adjudicated(other)
         moved = {key: after[key] - before[key] for key in before}
-        (row,) = summary_table(
-            compare_raters(project.db, project.id, ChangeOptions(f"one{draw}", f"other{draw}"))
-        ).rows
+        (row,) = table(project, "compare", first=f"one{draw}", second=f"other{draw}").rows
         assert (row["up"], row["down"]) == (
             sum(v > 0 for v in moved.values()),
             sum(v < 0 for v in moved.values()),
@@ -189,9 +178,13 @@ def test_a_gate_is_met_where_the_figure_is(project: Project, certain: bool) -> N
         one, _, person = _DRAWN[draw]
         verdicts = _adjudicated(one)
         share = sum(verdicts[key] == person[key] for key in person) / len(person)
-        bound = Bound("percent", 0.5, True)
-        options = GateOptions(f"one{draw}", (bound,), truth=f"person{draw}", certain=certain)
-        (row,) = gate_table(project.db, project.id, options).rows
+        asked = {
+            "rater": f"one{draw}",
+            "truth": f"person{draw}",
+            "at_least": ("percent=0.5",),
+            "certain": certain,
+        }
+        (row,) = table(project, "gate", **asked).rows
         assert row["value"] == pytest.approx(share)
         end = row["ci_low"] if certain else share
         assert row["state"] == ("unknown" if end is None else "met" if end >= 0.5 else "not met")

@@ -17,7 +17,7 @@ from scipy.stats import binomtest, permutation_test
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import CORRECT, FAULT_KINDS, adversarial_pair
 from recjudge_tui.domain.material import SlateView
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.judges.rules.faults import ISSUE_OF
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, render
@@ -34,12 +34,10 @@ from tests.support.adversarial_project import (
     keys_of,
     make_taste_project,
     own_list,
-    planned_pairs,
     recorded,
 )
 from tests.support.planted_project import flagging_judge, judged_faults_run, make_shop
-from tests.support.runs import load, make_project, planned, server_judge
-from tests.support.servers.process import ServerProcess
+from tests.support.runs import load, planned
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 
@@ -103,15 +101,6 @@ def test_the_counts_that_saer_prints(films: Project) -> None:
     assert [calls[name] for name in counted] == [228, 154, 18, 400]
 
 
-def test_net_share_counts_all_calls_and_systems_cancel_out(films: Project) -> None:
-    answers = [(1.0, 1.0), (1.0, 1.0), (0.0, -1.0), (-1.0, 1.0), (0.0, 0.0), (None, 1.0)]
-    judge_pairs(films, "llm", {pair_case(films, f"u{n}"): both for n, both in enumerate(answers)})
-    (row,) = report(films.db, "position").rows
-    # of ten calls three chose Set 1, four Set 2; the pair with a failed call does not count
-    assert row["favour"] == pytest.approx((3 - 4) / 10)
-    assert (row["favoured"], row["true_ties"], row["position_ties"], row["pairs"]) == ("", 1, 2, 5)
-
-
 @pytest.mark.parametrize(
     ("both", "reason"),
     [((0.0, 0.0), "8 of 8 verdicts are Tie"), ((1.0, -1.0), "the first list wins 24 of 24")],
@@ -163,28 +152,6 @@ def test_rows_by_gap_show_where_position_decides(films: Project) -> None:
             (None, 12, 4 / 12), (0.0, 8, 0.0), (2.0, 3, 1.0),
         ]  # fmt: skip
         assert [row["favoured"] for row in table.rows] == ["Set 1", "Set 1", ""]
-
-
-def test_arena_by_aspect_on_a_real_run(db: Database, openai_server: ServerProcess) -> None:
-    project = make_project(db, users=6)
-    for protocol in ("pointwise", "arena"):
-        assert work(db.path, planned(db, server_judge(openai_server.url), protocol)).state == "done"
-    table = report(db, "position", project, protocol="arena")
-    assert {"overall", "accuracy", "transparency"} <= {row["aspect"] for row in table.rows}
-    for aspect in {row["aspect"] for row in table.rows}:
-        whole, *by_gap = (int(str(row["pairs"])) for row in rows_of(table, aspect=aspect))
-        assert whole == sum(by_gap) == 6
-    one = report(db, "position", project, protocol="arena", aspect="impact", gap=False)
-    assert [row["aspect"] for row in one.rows] == ["impact"]
-
-
-def test_position_without_pairs_and_with_unknown_names(films: Project) -> None:
-    assert report(films.db, "position").rows == ()
-    for wrong in ("pointwise", "duel"):
-        with pytest.raises(UsageError):
-            report(films.db, "position", protocol=wrong)
-    with pytest.raises(NotFoundError):
-        report(films.db, "position", quality="nobody")
 
 
 # ---- another user's list
@@ -243,37 +210,6 @@ def test_people_stand_beside_on_the_same_pairs(db: Database) -> None:
     assert (row["own_first"], row["own_first_n"]) == (None, None)
     assert not rows_of(table, lists="unseen", rater="anna")
     assert [row["rater"] for row in rows_of(table, lists="published", outcome="tie")] == ["rules", "anna"]
-
-
-def test_with_a_rater_everybody_is_counted_on_its_pairs(db: Database) -> None:
-    make_taste_project(db)
-    judged_pairs_run(db, sample=12)
-    judged_pairs_run(db, JudgeSpec(spec="random"), sample=4)
-    assert "saw different pairs" in notes_of(report(db, "adversarial"))
-    few = report(db, "adversarial", rater="random")
-    assert {(row["rater"], row["n"]) for row in rows_of(few, lists="published")} == {
-        ("random", 4),
-        ("rules", 4),
-    }
-    assert few.answer.startswith("random prefers")
-    assert "different pairs" not in notes_of(few)
-    with pytest.raises(NotFoundError):
-        report(db, "adversarial", rater="nobody")
-
-
-def test_failed_calls_are_counted_apart(db: Database, tmp_path: Path) -> None:
-    make_taste_project(db)
-    assert "no adversarial pair has been judged yet" in notes_of(report(db, "adversarial"))
-    # twelve users asked, six of them recorded, all of one system: the other calls fail
-    run_id = planned_pairs(
-        db, recorded(db, tmp_path / "some.jsonl", own_list, sample=6, systems=("pop",)), systems=("pop",)
-    ).run_id
-    assert run_id is not None
-    work(db.path, run_id)
-    table = report(db, "adversarial")
-    (row,) = rows_of(table, lists="published", outcome="correct")
-    assert (row["count"], row["n"], row["failed"]) == (6, 6, 6)
-    assert "one system" in notes_of(table)
 
 
 @pytest.mark.data
@@ -363,39 +299,6 @@ def test_the_best_prompt_is_named_with_those_it_beats(db: Database, tmp_path: Pa
     assert table.answer.endswith("saer beats generic.")
     for fmt in FORMATS:
         assert "generic" in render(readable(table)[0], fmt).text
-
-
-def test_an_ablation_needs_two_raters_that_exist(db: Database) -> None:
-    make_taste_project(db)
-    judged_pairs_run(db)
-    labels = [("rater", "user_id", "system_a", "system_b", "value"), ("anna", "u01", "als", "pop", "A")]
-    load(db, "labels", labels)
-    with pytest.raises(UsageError):
-        report(db, "ablation", raters=("rules",))
-    with pytest.raises(NotFoundError):
-        report(db, "ablation", raters=("rules", "nobody"))
-    table = report(db, "ablation", raters=("rules", "anna"))
-    assert "nothing judged by anna" in table.notes
-    assert {row["rater"] for row in table.rows} == {"rules"}
-
-
-def test_the_cost_of_a_prompt_counts_calls_from_the_cache_at_their_price(
-    db: Database, openai_server: ServerProcess
-) -> None:
-    make_taste_project(db)
-    judged_pairs_run(db, server_judge(openai_server.url), rater="first")
-    db.execute("UPDATE calls SET cost_usd = 0.002")
-    db.connection.commit()
-    judged_pairs_run(db, server_judge(openai_server.url), rater="again")
-    table = report(db, "ablation", raters=("first", "again"))
-    first, again = rows_of(table, lists="published", against=None)
-    # ten of the 24 requests are equal to another one of the same run; two in flight at once are both asked
-    assert first["asked"] >= 14  # type: ignore[operator]
-    assert first["asked"] + first["cached"] == 24  # type: ignore[operator]
-    assert first["cost_usd"] == pytest.approx(0.002 * first["asked"])  # type: ignore[operator]
-    assert (again["asked"], again["cached"], again["cost_usd"]) == (0, 24, None)
-    assert first["cost_per_1000"] == again["cost_per_1000"] == pytest.approx(2.0)
-    assert first["tokens_in"] == again["tokens_in"]
 
 
 # ---- planted faults

@@ -8,40 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.reports.runs import pace_of, run_watch, worked_s
+from recjudge_tui.reports.runs import run_watch, worked_s
 from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_lists, judge
-
-
-def times(*seconds: float) -> list[tuple[str, float | None]]:
-    begun = datetime(2025, 1, 1, tzinfo=timezone.utc)
-    return [((begun + timedelta(seconds=s)).isoformat(timespec="milliseconds"), s / 10) for s in seconds]
-
-
-def test_pace_of_calls_a_second_apart() -> None:
-    pace = pace_of(times(*range(21)), None)
-    assert pace.rate == pytest.approx(1.0)
-    assert sum(pace.rates) * pace.width_s == pytest.approx(21)
-    assert pace.p95_s == pytest.approx(1.9)
-
-
-def test_the_rate_falls_while_nothing_finishes() -> None:
-    begun = datetime(2025, 1, 1, tzinfo=timezone.utc)
-    assert pace_of(times(0, 1, 2), begun + timedelta(seconds=2)).rate == pytest.approx(1.5)
-    assert pace_of(times(0, 1, 2), begun + timedelta(seconds=30)).rate == pytest.approx(0.1)
-
-
-def test_pace_of_nothing_and_of_one_call_is_not_known() -> None:
-    assert pace_of([], None) == ((), 1, None, None)
-    one = pace_of(times(3), None)
-    assert one.rate is None
-    assert one.p95_s == pytest.approx(0.3)
-
-
-def test_answers_from_the_cache_have_no_latency() -> None:
-    pace = pace_of([(moment, None) for moment, _ in times(0, 1, 2)], None)
-    assert pace.p95_s is None
-    assert pace.rate == pytest.approx(1.0)
 
 
 def test_the_clock_counts_this_attempt_and_the_earlier_ones_but_no_pause(project_db: Path) -> None:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from recjudge_tui.domain.occasions import Over, period_range
 from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.figures.marks import Lines
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports import Target, add_events, add_slate, begin_import
-from recjudge_tui.store.projects import Outcome, add_outcome
 from tests.support.verdicts import Project, cases_of, give, judge_lists, new_project, table
 
 DAYS = ("2026-01-31", "2026-02-01", "2026-02-02")
@@ -146,80 +142,6 @@ def test_a_line_joins_the_same_pair_or_ratings_of_periods_in_which_all_met(tmp_p
     ]  # fmt: skip
     own = [row for row in rows_of(project, *cells, of=("b",), until=DAYS[0]) if row[2]]
     assert own == [(DAYS[0], "b", "a", pytest.approx(1 / 3)), (DAYS[0], "b", "c", pytest.approx(0.5))]
-
-
-def test_flags_metrics_and_live_outcomes_stand_beside_judged_figures(lists: Project) -> None:
-    lists.db.execute("UPDATE verdicts SET flag_count = 3 WHERE case_id = 1")
-    flags = [row[1:] for row in rows_of(lists, "figure", "period", "value", "n") if row[0] == "flags"]
-    assert flags == [(DAYS[0], 1.0, 3), (DAYS[1], 0.0, 3), (DAYS[2], 0.0, 2)]
-    add_outcome(lists.db, lists.id, Outcome("june", "x", "y", 1000, 1000, 30, 20))
-    lists.db.execute("UPDATE outcomes SET created_at = '2026-02-02T10:00:00+00:00'")
-    rows = [row for row in rows_of(lists) if row["rater"] is None]
-    assert [(row["figure"], row["system"], row["opponent"], row["value"], row["n"]) for row in rows] == [
-        ("click_rate", "x", None, 0.03, 1000), ("click_rate", "y", None, 0.02, 1000),
-        ("lift", "x", "y", pytest.approx(0.5), 2000),
-    ]  # fmt: skip
-    assert all("live experiment june" in row["note"] for row in rows)
-
-
-def test_periods_hold_the_verdicts_of_their_lists(tmp_path: Path) -> None:
-    project, rng = new_project(tmp_path / "a.db"), np.random.default_rng(1)
-    values: dict[int, float | None] = {}
-    of: dict[int, tuple[str, str]] = {}
-    for at in range(60):
-        day, system = ("", *DAYS)[rng.integers(0, 4)], ("x", "y")[at % 2]
-        case = served(project, "list", f"u{at:02}", day, system)
-        values[case] = None if rng.random() < 0.1 else float(rng.integers(0, 3))
-        of[case] = day, system
-    give(project, "llm", values, kind="judge")
-    found = table(project, "trend")
-    for row in found.rows:
-        here = [values[case] for case, where in of.items() if where == (row["period"], row["system"])]
-        known = [value for value in here if value is not None]
-        assert row["value"] == pytest.approx(np.mean(np.equal(known, 2.0)))
-        assert (row["n"], row["failed"]) == (len(known), len(here) - len(known))
-    assert {(row["period"], row["system"]) for row in found.rows} == {w for w in of.values() if w[0]}
-
-
-@pytest.mark.parametrize(
-    ("over", "since", "until", "first", "last"),
-    [
-        ("day", "2026-W10", "2026-W10", "2026-03-02", "2026-03-08"),
-        ("day", "2026-02", "2026", "2026-02-01", "2026-12-31"),
-        ("week", "2026-03", "2026-12", "2026-W09", "2026-W53"),
-        ("month", "2026-03-31", "2026-04-01", "2026-03", "2026-04"),
-        ("month", "", "2026-W01", "", "2026-01"),
-        ("import", "9", "import 10", "import 9", "import 10"),
-    ],
-)
-def test_periods_are_named_in_any_length(over: Over, since: str, until: str, first: str, last: str) -> None:
-    assert period_range(over, since, until) == (first, last)
-
-
-def test_imports_are_ordered_by_number_and_days_fall_in_months(lists: Project) -> None:
-    later = period_range("import", "9", "")
-    assert [number for number in (2, 9, 10, 100) if later.has(f"import {number}")] == [9, 10, 100]
-    assert rows_of(lists, "period", since="2026-02") == [(DAYS[1],), (DAYS[2],)]
-    assert rows_of(lists, "period", until="2026-01") == [(DAYS[0],)]
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"since": "last week"}, "“last week” is not a period"),
-        ({"over": "month", "until": "2026-13"}, "“2026-13” is not a period"),
-        ({"over": "import", "since": "2026-03"}, "is not the number of an import"),
-        ({"over": "week", "since": "2026-05", "until": "2026-03"}, "2026-05 is after 2026-03"),
-        ({"of": ("z",)}, "Available: x"),
-        ({"protocol": "guess"}, "no protocol"),
-        ({"rater": "nobody"}, "no rater"),
-        ({"contexts": ("garden",)}, "no context “garden”"),
-        ({"metrics": ("ndgc",)}, "Available: auc, ndcg"),
-    ],
-)
-def test_options_that_do_not_fit(lists: Project, options: dict[str, Any], says: str) -> None:
-    with pytest.raises((UsageError, NotFoundError), match=says):
-        rows_of(lists, **options)
 
 
 # ---- another model or prompt -----------------------------------------------------------------------------------------

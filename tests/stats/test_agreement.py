@@ -869,12 +869,6 @@ def test_averages_over_labels_have_intervals() -> None:
         label_scores([4], [1], ["a"], THREE)
 
 
-def test_position_consistency_leaves_out_what_failed() -> None:
-    found = ag.position_consistency_estimate([1, 1, 0, NAN], [1, -1, 0, 1], ["a", "b", "c", "d"])
-    assert (found.value, found.n) == (pytest.approx(2 / 3), 3)
-    assert ag.position_consistency_estimate([NAN], [1], ["a"]).value is None
-
-
 def test_the_interval_over_systems_is_fishers() -> None:
     a, b = np.random.default_rng(4).normal(size=(2, 12))
     found = association(a.tolist(), (a + b).tolist())

@@ -54,13 +54,11 @@ def battles_of(outcomes: dict[tuple[int, int], list[int]], systems: int) -> User
 @pytest.mark.parametrize(("shares", "printed"), [((61.1, 14.7, 24.2), 1.9485), ((71.9, 11.0, 17.1), 2.9501)])
 def test_q_as_published_by_recsys_arena(shares: tuple[float, float, float], printed: float) -> None:
     """The paper cuts after four places instead of rounding."""
-    q = rk.q_score(*shares)
-    assert q is not None
-    assert np.floor(q * 10_000) / 10_000 == printed
+    assert np.floor(rk.q_of(np.array(shares)) * 10_000) / 10_000 == printed
 
 
 def test_a_system_that_never_lost_and_failures() -> None:
-    assert rk.q_score(5, 0, 0) is None
+    assert np.isnan(rk.q_of(np.array([5.0, 0, 0])))
     found = rk.outcome_estimates([1, 1], ["u", "v"])
     assert (found["q"].value, found["q"].note, found["q"].n) == (None, rk.NEVER_LOST, 2)
     assert (found["win_rate"].value, found["win_rate"].ci_low) == (1, pytest.approx(0.025**0.5))
@@ -71,12 +69,10 @@ def test_a_system_that_never_lost_and_failures() -> None:
 
 
 def test_ties_count_as_wins_as_halves_or_not_at_all() -> None:
-    assert [rk.win_rate(3, 4, 1, how) for how in ("win", "half", "none")] == [7 / 8, 5 / 8, 3 / 4]
-    assert rk.win_rate_of(np.array([3.0, 4.0, 1.0]), "none") == 0.75
     outcomes = [1] * 30 + [0] * 40 + [-1] * 10
-    for how in ("win", "half", "none"):
+    for how, rate in (("win", 7 / 8), ("half", 5 / 8), ("none", 3 / 4)):
         found = rk.outcome_estimates(outcomes, np.arange(80), count_ties=how)["win_rate"]
-        assert found.value == rk.win_rate(30, 40, 10, how)
+        assert found.value == rk.win_rate_of(np.array([3.0, 4.0, 1.0]), how) == rate
         assert (found.ci_low or 1) < (found.value or 0) < (found.ci_high or 0)
     ties = rk.outcome_estimates([0] * 5, range(5), count_ties="none")["win_rate"]
     assert (ties.value, ties.note) == (None, rk.ALL_TIES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recjudge_tui.reports.home.home import Home, with_next_part
+from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.store.database import Database
 
 

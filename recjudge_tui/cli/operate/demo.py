@@ -13,7 +13,7 @@ from recjudge_tui.domain.protocols import OVERALL
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.records import ImportKind
-    from recjudge_tui.stats.combining.consensus import Rule
+    from recjudge_tui.stats.combining import Rule
     from recjudge_tui.store.database import Database
 
 PROJECTS = {"synthetic-shop": "shop", "synthetic-films": "films"}

@@ -57,7 +57,7 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 
 
 def _installation(db: str | None) -> Table:
-    from recjudge_tui.reports.projects import doctor as checks
+    from recjudge_tui.reports import doctor as checks
     from recjudge_tui.settings import config_dir, database_path
     from recjudge_tui.system import read_mounts
 

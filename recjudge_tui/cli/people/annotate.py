@@ -25,7 +25,7 @@ from recjudge_tui.domain.run_options import SEED
 if TYPE_CHECKING:
     from recjudge_tui.annotation.task_files import TaskFormat
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.stats.combining.consensus import Rule
+    from recjudge_tui.stats.combining import Rule
     from recjudge_tui.store.database import Database
 
 _BESIDE = {"csv": "guidelines", "label-studio": "labelling interface", "argilla": "settings"}

@@ -14,7 +14,7 @@ from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-    from recjudge_tui.stats.combining.consensus import Rule
+    from recjudge_tui.stats.combining import Rule
     from recjudge_tui.stats.text import Tokens
 
 

@@ -6,17 +6,16 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import (
     COMBINED,
     FIRST_HAND,
-    READERS,
     REFERENCES,
     RUN_RATERS,
     rules_note,
 )
 from recjudge_tui.domain.scales import MOST_LABELS
+from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.calls import one_order_counts
@@ -42,59 +41,31 @@ def is_people(rater: Rater) -> bool:
     return rater.kind in FIRST_HAND
 
 
-def is_reader(rater: Rater) -> bool:
-    """Whether the rater overrides single verdicts in the app, on cases of its own choice."""
-    return rater.kind in READERS
-
-
 def rater_notes(raters: Iterable[Rater]) -> list[str]:
     """The notes that must accompany all figures of raters made from others and of the built-in rules."""
     named = list(raters)
-    return [*combined_notes(named), *rules_notes(named)]
-
-
-def rules_notes(raters: Iterable[Rater]) -> list[str]:
-    """A note on the built-in rules; none if they are not among the raters."""
-    names = sorted({rater.name for rater in raters if rater.kind == "rules"})
-    return [rules_note(name) for name in names]
+    rules = sorted({rater.name for rater in named if rater.kind == "rules"})
+    return [*combined_notes(named), *map(rules_note, rules)]
 
 
 def combined_notes(raters: Iterable[Rater]) -> list[str]:
-    """Notes on consensus and ensemble raters as references; empty if there are none.
-
-    A mean of metrics is not a reference.
-    """
-    names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not is_metric(rater)})
+    """Notes on consensus and ensemble raters as references. A mean of metrics is none."""
+    names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not rater.of_metrics})
     return [f"{name} is made from other raters" for name in names]
 
 
 def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
-    """Notes on the origin of verdicts: pairs judged in one order only, and battles known only as counts."""
-    asked = list(questions)
-    return [*_one_order_notes(db, project_id, asked), *_counted_notes(db, project_id, asked)]
-
-
-def _counted_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
-    """One line for each question of which there are only counts."""
-    wanted = {(question.rater, question.protocol, question.aspect) for question in questions}
-    return [
-        f"{rater}, {aspect}: {n:,} battles are known only as counts, without their users: each counts as one user, so"
-        " intervals are too narrow and p values too small if the same users judged several"
-        for rater, protocol, aspect, n in counted_battles(db, project_id)
-        if (rater, protocol, aspect) in wanted
-    ]
-
-
-def _one_order_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
-    """One line for each rater that judged pairs in one order only: how often which list came first."""
-    wanted = {(question.rater, question.protocol) for question in questions}
-    shown: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
-    for count in one_order_counts(db, project_id):
-        if (count.rater, count.protocol) in wanted:
-            orders = shown.setdefault((count.rater, count.protocol), {})
-            orders[count.first, count.second] = count.calls
+    """One line for each rater that judged pairs in one order only: how often which list came first; and for each question
+    of which there are only counts."""
+    wanted = {*questions}
+    by_rater = grouped(
+        ((count.rater, count.protocol), ((count.first, count.second), count.calls))
+        for count in one_order_counts(db, project_id)
+        if (count.rater, count.protocol) in {question[:2] for question in wanted}
+    )
     notes = []
-    for (rater, protocol), orders in shown.items():
+    for (rater, protocol), counts in by_rater.items():
+        orders = dict(counts)
         pairs = [
             f"{first} came first in {n:,} of {n + orders.get((second, first), 0):,} calls with {second}"
             for (first, second), n in orders.items()
@@ -105,7 +76,12 @@ def _one_order_notes(db: Database, project_id: int, questions: Iterable[Question
             f"{rater} ({protocol}) saw each pair in one order, so position is not controlled for:"
             f" {'; '.join(pairs[:_MOST_PAIRS])}{more}"
         )
-    return notes
+    return notes + [
+        f"{rater}, {aspect}: {n:,} battles are known only as counts, without their users: each counts as one user, so"
+        " intervals are too narrow and p values too small if the same users judged several"
+        for rater, protocol, aspect, n in counted_battles(db, project_id)
+        if (rater, protocol, aspect) in wanted
+    ]
 
 
 def is_metric(rater: Rater) -> bool:
@@ -123,7 +99,11 @@ def label_names(
     given = stored_scales(db, project_id).get((protocol, aspect))
     if given is not None:
         return _extended(given.names, given.names, values) if given.names else None
-    names = _offered(run_prompts(db, project_id, protocol), aspect, fine)
+    names: dict[float, str] = {}
+    for prompt in run_prompts(db, project_id, protocol):
+        if any(spec.name == aspect for spec in prompt.aspects):
+            labels = prompt.labels_of(aspect)
+            names |= {label.value: label.name for label in labels if fine or label.rolls_up is None}
     own = dict(protocol_facts(protocol).labels)
     if not own and not names:
         return None
@@ -148,9 +128,8 @@ def value_bounds(
     """The lowest and the highest value of a question's scale; None if it has none, or if a value lies outside it."""
     known = values[~np.isnan(values)]
     names = label_names(db, project_id, question.protocol, question.aspect, known)
-    ends = stored_scales(db, project_id).get((question.protocol, question.aspect)) or protocol_facts(
-        question.protocol
-    )
+    given = stored_scales(db, project_id).get(question[1:])
+    ends = given or protocol_facts(question.protocol)
     low, high = (min(names), max(names)) if names else (ends.low, ends.high)
     inside = known.size == 0 or (known.min() >= low and known.max() <= high)
     return (low, high) if inside and low < high else None
@@ -170,18 +149,5 @@ def statistic_of(db: Database, project_id: int, protocol: str, aspect: str) -> s
 def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]]) -> list[str]:
     """One line on the aspects that have a scale of their own; none if no aspect has one."""
     scales = stored_scales(db, project_id)
-    own = [
-        f"{aspect} {scales[protocol, aspect].described()}"
-        for protocol, aspect in dict.fromkeys(asked)
-        if (protocol, aspect) in scales
-    ]
+    own = [f"{of[1]} {scales[of].described()}" for of in dict.fromkeys(asked) if of in scales]
     return [f"scales: {'; '.join(own)}"] if own else []
-
-
-def _offered(prompts: list[Prompt], aspect: str, fine: bool) -> dict[float, str]:
-    names: dict[float, str] = {}
-    for prompt in prompts:
-        if any(spec.name == aspect for spec in prompt.aspects):
-            labels = prompt.labels_of(aspect)
-            names |= {label.value: label.name for label in labels if fine or label.rolls_up is None}
-    return names

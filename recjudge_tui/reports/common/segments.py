@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from recjudge_tui.domain.occasions import (
 from recjudge_tui.domain.selection import CaseSelection, Segment
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.table import Column, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Table, definition
+from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.cases import case_periods, check_contexts, slate_periods
 from recjudge_tui.store.data import (
@@ -67,65 +68,53 @@ def segmented(
     of_lists: bool = False,
     empty: str = "nothing to report for",
 ) -> Table:
-    """The report on the cases of these occasions and systems (none: all). With `by`, it is made once for each group,
-    with the group in the first column; with `over`, once for each period.
+    """The report on the cases of these occasions and systems (none: all). With `by` (ACTIVITY, CONTEXT or an attribute of
+    users), it is made once for each group, with the group in the first column; with `over`, once for each period.
 
-    `by` is ACTIVITY, CONTEXT or an attribute of users. `of_lists`: the report is about lists and not about cases. `empty`
-    says what it means that groups have no rows; their names follow. Raises NotFoundError for an unknown context or
-    system, UsageError for an unknown attribute, and whatever the report raises.
+    `of_lists`: it is about lists, not cases. `empty`: what it means that groups have no rows; their names follow. Raises
+    NotFoundError for an unknown context or system, UsageError for an unknown attribute, and whatever the report raises.
     """
     chosen = CaseSelection(occasions, systems=systems)
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
     # so that groups and parts of the report are about the same verdicts, which are read once
     with db.one_state():
-        if by is None and over is None:
-            table = report(chosen)
-        elif by is not None and over is not None:
-            raise UsageError(
-                "a report is made by groups or by periods, not both", next_step="Leave out one of them."
-            )
-        elif over is not None:
-            table = _segmented(
-                report, over, periods(db, project_id, over, occasions, of_lists=of_lists), chosen, empty
-            )
-        else:
-            groups = segments(db, project_id, str(by), occasions, of_lists=of_lists)
-            table = _segmented(report, str(by), groups, chosen, empty)
+        if by is not None and over is not None:
+            reason = "a report is made by groups or by periods, not both"
+            raise UsageError(reason, next_step="Leave out one of them.")
+        found = Segments("", ())
+        if over is not None:
+            found = periods(db, project_id, over, occasions, of_lists=of_lists)
+        elif by is not None:
+            found = segments(db, project_id, by, occasions, of_lists=of_lists)
+        table = _segmented(report, str(by or over), found, chosen, empty) if found.groups else report(chosen)
     return about_occasions(about_systems(table, systems), occasions)
 
 
-def _compared(groups: int) -> str:
-    return f"{groups} groups were compared; {_CHANCE}" if groups > 1 else "there is only one group"
-
-
-def _segmented(report: Report, by: str, segmentation: Segments, chosen: CaseSelection, empty: str) -> Table:
-    if not segmentation.groups:
-        return report(chosen)
-    within = segmentation.within or (chosen.occasions,) * len(segmentation.groups)
+def _segmented(report: Report, by: str, found: Segments, chosen: CaseSelection, empty: str) -> Table:
+    many = len(found.groups)
     tables = [
-        (group, report(replace(chosen, segment=group, occasions=when)))
-        for group, when in zip(segmentation.groups, within, strict=True)
+        (group, report(replace(chosen, segment=replace(group, groups=many), occasions=when)))
+        for group, when in zip(found.groups, found.within or (chosen.occasions,) * many, strict=True)
     ]
-    first = tables[0][1]
-    rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
+    first, heading = tables[0][1], one_line(found.title, 40)
+    column, title = Column("segment", heading), f"{first.title}, by {heading}"
+
+    def stacked(parts: Sequence[tuple[Segment, Table]], shown: tuple[Column, ...]) -> Table:
+        rows = tuple({"segment": group.name} | row for group, part in parts for row in part.rows)
+        return Table(title, (column, *shown), rows)
+
     without = [one_line(group.name, 60) for group, table in tables if not table.rows]
     notes = [
-        _compared(len(segmentation.groups)),
-        *segmentation.notes,
-        *([f"{empty}: {', '.join(without)}"] if without else []),
-        *_notes(tables),
+        f"{many} groups were compared; {_CHANCE}" if many > 1 else "there is only one group",
+        *found.notes,
     ]
-    column = Column("segment", one_line(segmentation.title, 40))
-    title = f"{first.title}, by {one_line(segmentation.title, 40)}"
+    notes += [f"{empty}: {', '.join(without)}"] if without else []
     briefs = [(group, table.brief) for group, table in tables if table.brief is not None]
-    brief = None
-    if briefs:
-        wide = max((part.columns for _, part in briefs), key=len)
-        seen = tuple({"segment": group.name} | row for group, part in briefs for row in part.rows)
-        brief = Table(title, (column, *wide), seen)
-    settings = {**first.settings, "by": by, "segments": [group.name for group in segmentation.groups]}
-    return Table(title, (column, *first.columns), tuple(rows), tuple(notes), settings, brief=brief)
+    brief = stacked(briefs, max((part.columns for _, part in briefs), key=len)) if briefs else None
+    settings = {**first.settings, "by": by, "segments": [group.name for group in found.groups]}
+    whole = stacked(tables, first.columns)
+    return replace(whole, notes=(*notes, *_notes(tables)), settings=settings, brief=brief)
 
 
 def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
@@ -133,21 +122,21 @@ def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
     filled = [(group, table) for group, table in tables if table.rows] or list(tables)
     counts = Counter(note for _, table in filled for note in dict.fromkeys(table.notes))
     shared = [note for note in dict.fromkeys(filled[0][1].notes) if counts[note] == len(filled)]
-    own = [
+    return shared + [
         f"{one_line(group.name, 60)}: {note}"
         for group, table in filled
         for note in dict.fromkeys(table.notes)
         if counts[note] < len(filled)
     ]
-    return shared + own
 
 
 def about_systems(table: Table, systems: tuple[str, ...]) -> Table:
     """The table, with the chosen systems in its notes and settings unless all are chosen."""
-    if not systems:
-        return table
-    settings = {**table.settings, "systems": list(systems)}
-    return replace(table, notes=(systems_note(systems), *table.notes), settings=settings)
+    return _about(table, systems_note(systems), systems=list(systems)) if systems else table
+
+
+def _about(table: Table, note: str, **settings: object) -> Table:
+    return replace(table, notes=(note, *table.notes), settings={**table.settings, **settings})
 
 
 def systems_note(systems: tuple[str, ...]) -> str:
@@ -158,13 +147,8 @@ def about_occasions(table: Table, occasions: OccasionFilter) -> Table:
     """The table, with the chosen occasions in its notes and settings."""
     if occasions == EVERY_OCCASION:
         return table
-    settings = {
-        **table.settings,
-        "contexts": list(occasions.contexts),
-        "served_from": occasions.start,
-        "served_to": occasions.end,
-    }
-    return replace(table, notes=(occasions_note(occasions), *table.notes), settings=settings)
+    ends = {"served_from": occasions.start, "served_to": occasions.end}
+    return _about(table, occasions_note(occasions), contexts=list(occasions.contexts), **ends)
 
 
 def occasions_note(occasions: OccasionFilter) -> str:
@@ -173,13 +157,9 @@ def occasions_note(occasions: OccasionFilter) -> str:
     if occasions.contexts:
         names = ", ".join(f"“{one_line(name, 60)}”" for name in occasions.contexts)
         parts.append(f"in {'the context' if len(occasions.contexts) == 1 else 'the contexts'} {names}")
-    parts += [f"served from {_moment(occasions.start)}"] if occasions.start else []
-    parts += [f"served up to {_moment(occasions.end)}"] if occasions.end else []
-    return f"only what was {' and '.join(parts)}" if not occasions.contexts else f"only {' and '.join(parts)}"
-
-
-def _moment(time: str) -> str:
-    return f"{time[:19].replace('T', ' ')} UTC"
+    for word, time in (("from", occasions.start), ("up to", occasions.end)):
+        parts += [f"served {word} {time[:19].replace('T', ' ')} UTC"] if time else []
+    return f"only {'' if occasions.contexts else 'what was '}{' and '.join(parts)}"
 
 
 def segments(
@@ -190,19 +170,10 @@ def segments(
     Raises UsageError for an attribute that no user has.
     """
     if by == CONTEXT:
-        segmentation = _by_context(context_counts(db, project_id, occasions, of_lists=of_lists), of_lists)
-    elif by == ACTIVITY:
-        segmentation = _by_activity(visible_event_counts(db, project_id))
-    else:
-        segmentation = _by_attribute(db, project_id, by.removeprefix(OF_USER))
-    return _counted(segmentation)
-
-
-def _counted(segmentation: Segments) -> Segments:
-    """The groups, each with how many there are."""
-    return segmentation._replace(
-        groups=tuple(replace(group, groups=len(segmentation.groups)) for group in segmentation.groups)
-    )
+        return _by_context(context_counts(db, project_id, occasions, of_lists=of_lists), of_lists)
+    if by == ACTIVITY:
+        return _by_activity(visible_event_counts(db, project_id))
+    return _by_attribute(db, project_id, by.removeprefix(OF_USER))
 
 
 def periods(
@@ -214,11 +185,11 @@ def periods(
     if over == "import":
         groups = tuple(Segment(name, "period", imported=period_order(name)[0]) for name in names)
         note = definition("each list or text counts in the import that was the first to have it")
-        return _counted(Segments(over, groups, (note,)))
+        return Segments(over, groups, (note,))
     kept = {name: when for name in names if (when := _within(occasions, name)) is not None}
     groups = tuple(Segment(name, "period") for name in kept)
     note = definition("what was served at an unknown time is in no period")
-    return _counted(Segments(over, groups, (note,), tuple(kept.values())))
+    return Segments(over, groups, (note,), tuple(kept.values()))
 
 
 def _within(occasions: OccasionFilter, period: str) -> OccasionFilter | None:
@@ -245,14 +216,8 @@ def _by_context(counts: dict[str, int], of_lists: bool) -> Segments:
 
 def _by_activity(counts: dict[str, int]) -> Segments:
     levels = activity_levels(counts, _LEVELS)
-    groups = tuple(
-        Segment(
-            quantity(level.high, "event") if level.low == level.high else f"{level.span} events",
-            "user",
-            level.users,
-        )
-        for level in levels
-    )
+    names = [quantity(x.high, "event") if x.low == x.high else f"{x.span} events" for x in levels]
+    groups = tuple(Segment(name, "user", x.users) for name, x in zip(names, levels, strict=True))
     note = (
         "activity: users in thirds by the number of their events that a judge may be shown, held-out ones apart; users with"
         " equal numbers share a group, and users without events are one"
@@ -263,17 +228,13 @@ def _by_activity(counts: dict[str, int]) -> Segments:
 def _by_attribute(db: Database, project_id: int, attribute: str) -> Segments:
     values = user_values(db, project_id, attribute)
     if not values:
-        known = user_attribute_names(db, project_id)
+        known = ", ".join(one_line(name, 40) for name in user_attribute_names(db, project_id))
         raise UsageError(
             f"no user has an attribute “{one_line(attribute, 60)}”",
-            f"Available: {', '.join(one_line(name, 40) for name in known)}."
-            if known
-            else "No user has attributes.",
+            f"Available: {known}." if known else "No user has attributes.",
             f"--by also takes {ACTIVITY} and {CONTEXT}.",
         )
-    users: dict[str, set[str]] = {}
-    for user, value in values.items():
-        users.setdefault(value, set()).add(user)
+    users = grouped((value, user) for user, value in values.items())
     by_size = sorted(users, key=lambda value: (-len(users[value]), value))
     groups = [Segment(value, "user", frozenset(users[value])) for value in sorted(by_size[:MOST_GROUPS])]
     notes = []

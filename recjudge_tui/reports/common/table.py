@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -73,6 +73,51 @@ class Column:
         return f"{level_text(self.level)} CI"
 
 
+# columns that many reports have
+_SHARED = {
+    column.name: column
+    for column in (
+        *(Column(name, name.capitalize()) for name in (
+            "rater", "protocol", "aspect", "system", "label", "figure", "metric", "issue", "prompt", "note",
+        )),
+        Column("opponent", "Against"), Column("rater_a", "Rater"), Column("rater_b", "Against"),
+        Column("stat", "Statistic", "statistic"), Column("value", "Value", "float"), Column("share", "Share", "share"),
+        Column("ci_low", "CI low", "ci"), Column("ci_high", "CI high", "ci"), Column("rank", "Rank", "int"),
+        Column("n", "n", "int"), Column("users", "Users", "int"), Column("count", "Count", "int"),
+        Column("failed", "Failed", "int"), Column("p", "p", "float", decimals=4),
+    )
+}  # fmt: skip
+
+
+def columns(*parts: str | Column) -> tuple[Column, ...]:
+    """Columns in order: shared ones by name, as in `"rater protocol? aspect"` (`?`: minor), own ones as
+    `name|Label|kind|decimals` (a label in brackets: minor), others as they are."""
+    out: list[Column] = []
+    for part in parts:
+        if isinstance(part, Column):
+            out.append(part)
+            continue
+        if "|" in part:
+            name, label, kind, decimals = (*part.split("|"), *("text", "3")[part.count("|") - 1 :])
+            minor = label.startswith("(")
+            out.append(Column(name, label.strip("()"), cast(Kind, kind), minor, int(decimals)))
+            continue
+        for name in part.split():
+            shared = _SHARED[name.removesuffix("?")]
+            out.append(replace(shared, minor=True) if name.endswith("?") else shared)
+    return tuple(out)
+
+
+def real(row: Row, name: str) -> float:
+    """A cell that is known to be a number."""
+    return float(cast(float, row[name]))
+
+
+def whole(row: Row, name: str) -> int:
+    """A cell that is known to be a whole number."""
+    return int(cast(int, row[name]))
+
+
 @dataclass(frozen=True)
 class Table:
     """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
@@ -128,6 +173,17 @@ def readable(
     return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
 
 
+def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows with only those of their cells that have a column."""
+    return tuple({c.name: row[c.name] for c in columns if c.name in row} for row in rows)
+
+
+def seen_first(table: Table, names: Sequence[str], rows: Sequence[Row] | None = None) -> Table:
+    """The table with a brief form: those of these columns that it has, and these rows (by default all)."""
+    brief = _with_columns(table if rows is None else replace(table, rows=tuple(rows)), names)
+    return replace(table, brief=brief)
+
+
 def titled(table: Table, title: str) -> Table:
     """The table under another title, in its brief form too."""
     brief = None if table.brief is None else replace(table.brief, title=title)
@@ -150,11 +206,16 @@ def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, 
 def _with_columns(table: Table, names: Sequence[str]) -> Table:
     by_name = {column.name: column for column in table.columns}
     chosen = tuple(replace(by_name[name], minor=False) for name in names if name in by_name)
-    rows = tuple({c.name: row[c.name] for c in chosen if c.name in row} for row in table.rows)
     if not chosen:
         return table
     left_out = {column.label for column in table.columns} - {column.label for column in chosen}
-    return replace(table, columns=chosen, rows=rows, notes=notes_without(table, left_out), brief=None)
+    return replace(
+        table,
+        columns=chosen,
+        rows=cells_of(chosen, table.rows),
+        notes=notes_without(table, left_out),
+        brief=None,
+    )
 
 
 def notes_without(table: Table, left_out: Collection[str]) -> tuple[str, ...]:

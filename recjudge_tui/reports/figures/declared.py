@@ -164,7 +164,7 @@ BOARD_SAYS = ("win_rate", "wins", "ties", "position_ties", "losses", "n", "faile
 
 
 def _leaderboard(about: About) -> Drawn:
-    from recjudge_tui.reports.boards import methods_of
+    from recjudge_tui.reports.leaderboard import methods_of
 
     topic = about.topic
     chosen = about.choose("rater", (EVERYONE, *about.raters))

@@ -299,18 +299,13 @@ def sentence(
         text = named(what, row)
         parts += [", " if at else " ", *([f"{text} "] if text else [])]
         parts.append(Bold(interval_text(row, value, percent=percent)))
-    cells = [
-        f", {by_name[name].label} {_cell(rows[0].get(name), by_name[name])}"
-        for name in says
-        if name in by_name
-    ]
+    known = (by_name[name] for name in says if name in by_name and rows[0].get(name) is not None)
+    cells = [f", {column.label} {_cell(rows[0][column.name], column)}" for column in known]
     note = next((text for row in rows if (text := note_text(row, value))), "")
     return (*parts, "".join(cells) + note)
 
 
 def _cell(value: object, column: Column) -> str:
-    if value is None:
-        return UNDEFINED
     if isinstance(value, float):
         return f"{value:.1%}" if column.kind == "share" else f"{value:.{min(column.decimals, 4)}f}"
     return f"{value:,}" if isinstance(value, int) else name_text(value, 200)

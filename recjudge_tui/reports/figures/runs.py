@@ -10,7 +10,7 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.scales import rater_notes
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.rater_pairs import People, by_labels, label_sets, pair_estimates
 from recjudge_tui.shapes import Meeting, Met, meet
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
@@ -18,21 +18,10 @@ from recjudge_tui.stats.registry import CORRELATIONS
 from recjudge_tui.store.answers import RunCases, cases_by_run
 from recjudge_tui.store.ratings import run_verdicts
 
-_COLUMNS = (
-    Column("run", "Run", "text"),
-    Column("started", "Started", "time"),
-    Column("rater", "Rater"),
-    Column("truth", "Against"),
-    Column("protocol", "Protocol"),
-    Column("aspect", "Aspect"),
-    Column("stat", "Statistic"),
-    Column("value", "Value", "float"),
-    *interval_columns(),
-    Column("ceiling", "People", "float", minor=True),
-    Column("n", "n", "int"),
-    Column("verdicts", "Verdicts", "int", minor=True),
-    Column("note", "Note"),
-)
+_COLUMNS = columns(
+    "run|Run", "started|Started|time", "rater", "truth|Against", "protocol aspect", "stat|Statistic", "value",
+    *interval_columns(), "ceiling|(People)|float", "n", "verdicts|(Verdicts)|int", "note",
+)  # fmt: skip
 
 
 def runs_table(

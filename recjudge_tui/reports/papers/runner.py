@@ -36,7 +36,7 @@ from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import is_judging
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition, titled
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, titled
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
@@ -51,7 +51,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PAPERS = ("saer", "arena", "zhang2024")
 FOLLOWS, DIFFERS, OPEN, AS_PRINTED, NOT_COMPARED = (
     "follows", "does not follow", "not determined", "as printed", "not compared",
 )  # fmt: skip
@@ -134,7 +133,7 @@ def _number(text: str) -> re.Match[str]:
 
 
 def paper_toml(name: str) -> dict[str, Any]:
-    """A paper as shipped; one of PAPERS."""
+    """A paper as shipped, by the name of its file."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -536,12 +535,12 @@ def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
     if name == "cost of a case":
         from recjudge_tui.reports.costs import spent_a_case
 
-        columns = (Column("rater", "Rater"), Column("protocol", "Protocol"), Column("cost", "Cost", "usd"))
+        heads = columns("rater protocol", "cost|Cost|usd")
         spent = spent_a_case(project.db, project.id).items()
         rows: list[Row] = [
             {"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent
         ]
-        return Table("Cost of a case", columns, tuple(rows))
+        return Table("Cost of a case", heads, tuple(rows))
     return table_of(project, name, **options)
 
 
@@ -579,11 +578,10 @@ def common_cases(project: Project, raters: Sequence[str], truth: str) -> Table:
                 mean = group_mean("pearson", both.matrix[place], both.matrix[-1], groups)
                 row[level] = None if mean.value is None else 100 * mean.value
             rows.append(row)
-    columns = (
-        Column("rater", "Rater"), Column("aspect", "Aspect"),
-        *(Column(level, level.capitalize(), "float", decimals=2) for level in LEVELS), Column("n", "n", "int"),
+    heads = columns(
+        "rater aspect", *(Column(level, level.capitalize(), "float", decimals=2) for level in LEVELS), "n",
     )  # fmt: skip
-    return Table("On common cases", columns, tuple(rows))
+    return Table("On common cases", heads, tuple(rows))
 
 
 # ---- tables and rows ---------------------------------------------------------------------------------------------------
@@ -795,12 +793,8 @@ def _spread(figures: Sequence[Figure], name: str) -> Table:
         if f.value is not None:
             by_system.setdefault(f.where[-1], {})[f.where[1]] = f.value
     raters = dict.fromkeys(f.where[1] for f in figures)
-    ends = (
-        Column("mean", "Mean", "float"),
-        Column("lowest", "Lowest", "float"),
-        Column("highest", "Highest", "float"),
-    )
-    columns = (Column("system", "System"), *(Column(f"{name} {r}", r, "float") for r in raters), *ends)
+    ends = columns("mean|Mean|float", "lowest|Lowest|float", "highest|Highest|float")
+    heads = (*columns("system"), *(Column(f"{name} {r}", r, "float") for r in raters), *ends)
     rows = tuple(
         {
             "system": system, **{f"{name} {r}": value for r, value in of.items()},
@@ -808,20 +802,18 @@ def _spread(figures: Sequence[Figure], name: str) -> Table:
         }
         for system, of in by_system.items()
     )  # fmt: skip
-    return Table(name, columns, rows)
+    return Table(name, heads, rows)
 
 
 def _as_rows(run: _Run, figures: Sequence[Figure], settings: Mapping[str, object]) -> Table:
     """Every figure as a row, the printed ones first."""
     about = dict.fromkeys(name for table in run.paper["tables"] for name in table["about"])
-    columns = (
-        Column("table", "Table"), *(Column(name, name[0].upper() + name[1:]) for name in about), Column("figure", "Figure"),
-        Column("project", "Project", minor=True), Column("printed", "Printed"),
-        Column("published", "As number", "float", minor=True, decimals=6, trimmed=True),
+    heads = columns(
+        "table|Table", *(Column(name, name[0].upper() + name[1:]) for name in about), "figure", "project|(Project)",
+        "printed|Printed", Column("published", "As number", "float", minor=True, decimals=6, trimmed=True),
         Column("recomputed", "Computed", "float", decimals=6, trimmed=True),
-        Column("difference", "Diff.", "float", minor=True, decimals=4, trimmed=True), Column("result", "Result"),
-        Column("known", "Known", minor=True), Column("n", "n", "int"), Column("groups", "Groups", "int", minor=True),
-        Column("groups_undefined", "Undefined", "int", minor=True), Column("note", "Note"),
+        Column("difference", "Diff.", "float", minor=True, decimals=4, trimmed=True), "result|Result",
+        "known|(Known)", "n", "groups|(Groups)|int", "groups_undefined|(Undefined)|int", "note",
     )  # fmt: skip
     rows: list[Row] = []
     for f in sorted(figures, key=lambda f: not f.printed):
@@ -839,11 +831,11 @@ def _as_rows(run: _Run, figures: Sequence[Figure], settings: Mapping[str, object
                     "difference": round(f.value - f.published, f.decimals + 2),
                 }
         rows.append(row)
-    names = [column.name for column in columns]
+    names = [column.name for column in heads]
     notes = [text if of == "text" else f"Table {of}: {text}" for of, text in run.paper["remarks"]]
     answer = _tally(figures)
     whole = tuple({name: row.get(name) for name in names} for row in rows)
-    return Table(f"Reproduced: {run.paper['source']}", columns, whole, tuple(notes), settings, answer=answer)
+    return Table(f"Reproduced: {run.paper['source']}", heads, whole, tuple(notes), settings, answer=answer)
 
 
 # ---- the paper's own data ----------------------------------------------------------------------------------------------

@@ -13,28 +13,18 @@ from recjudge_tui.domain.text import money
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import speaks_for_people
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, titled
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, titled
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.runs import run_row, run_summary
 
 _MOST = 8
-_COST = (
-    Column("stage", "Stage"),
-    Column("run", "Run"),
-    Column("prompt", "Prompt"),
-    Column("state", "State"),
-    Column("calls", "Calls", "int"),
-    Column("done", "Done", "int"),
-    Column("failed", "Failed", "int"),
-    Column("cached", "From cache", "int"),
-    Column("tokens_in", "Tokens in", "int", minor=True),
-    Column("tokens_out", "Tokens out", "int", minor=True),
-    Column("cost_usd", "Cost", "usd"),
-    Column("seconds", "Time", "seconds"),
-    Column("note", "Note"),
-)
+_COST = columns(
+    "stage|Stage", "run|Run", "prompt", "state|State", "calls|Calls|int", "done|Done|int", "failed",
+    "cached|From cache|int", "tokens_in|(Tokens in)|int", "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd",
+    "seconds|Time|seconds", "note",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -187,14 +177,9 @@ def _cost(project: Project, stages: Stages) -> Table:
         if column.kind in ("int", "usd", "seconds"):
             total[column.name] = _sum([row[column.name] for row in rows])
     failed = [
-        Note(
-            f"{row['failed']} calls of run {row['run']} failed and are in no figure",
-            "warning",
-            Step("retry", {"run": str(row["run"])}),
-        )
-        for row in rows
-        if row["failed"]
-    ]
+        Note(f"{row['failed']} calls of run {row['run']} failed", "warning", Step("retry", {"run": str(row["run"])}))
+        for row in rows if row["failed"]
+    ]  # fmt: skip
     return Table("Cost and time", _COST, (*rows, total | {"note": ""}), tuple(failed))
 
 

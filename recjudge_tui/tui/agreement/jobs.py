@@ -58,9 +58,9 @@ def load_agreement(
     resamples, so call it in a worker. Raises NotFoundError for an unknown context.
     """
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.boards import methods_of
     from recjudge_tui.reports.common.scales import categories, is_people, statistic_of
     from recjudge_tui.reports.declare import table_of
+    from recjudge_tui.reports.leaderboard import methods_of
     from recjudge_tui.store.ratings import project_raters
 
     raters = project_raters(db, project_id)

@@ -14,10 +14,10 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.reports.boards import METHODS
 from recjudge_tui.reports.common.table import Row, Table, note_kind
 from recjudge_tui.reports.figures.declared import BOARD_SAYS, BOARD_WHO
 from recjudge_tui.reports.figures.marks import CI, EVEN, METHOD_NAMES, Sentence, sentence
+from recjudge_tui.reports.leaderboard import METHODS
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
 from recjudge_tui.tui.kit.glyphs import Glyphs, middle, number, short_label

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.common.table import Row, note_kind
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
 from recjudge_tui.reports.figures.files import PICTURES, save_figure
 from recjudge_tui.reports.figures.marks import LEVEL_NAMES, METHOD_NAMES, Behind, Figure
@@ -39,7 +39,8 @@ class Shown(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*(() if self.data.marks is None else plot_notes(self.data.marks)), *self.data.notes)
+        told = (note for note in self.data.notes if note_kind(note) != "definition")
+        return (*(() if self.data.marks is None else plot_notes(self.data.marks)), *told)
 
 
 def load_figure(

@@ -10,8 +10,7 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.reports.home.gaps import Gap, Step
-from recjudge_tui.reports.words import few_cases
+from recjudge_tui.reports.home import Gap, Step
 from recjudge_tui.stats.defaults import POWER
 from recjudge_tui.store.runs import ActiveRun, NewestRun
 from recjudge_tui.tui.home.lines import (
@@ -34,8 +33,7 @@ from recjudge_tui.tui.kit.charts import interval, spark
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, stored_state, wrapped
 
 if TYPE_CHECKING:  # the app starts without NumPy
-    from recjudge_tui.reports.home.home import Home
-    from recjudge_tui.reports.home.results import Board, BoardLine
+    from recjudge_tui.reports.home import Board, BoardLine, Home
     from recjudge_tui.store.answers import FlipCount
 
 # the screen and key for each remedy
@@ -137,6 +135,8 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
         if not _has_labels(home):
             return [*_missing(Gap("no labels to check it against", "label"), width, look)]
         return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Destination("agreement")))]
+    from recjudge_tui.reports.words import few_cases
+
     few = few_cases(agreement.n)
     value = "undefined" if agreement.value is None else f"{agreement.value:.2f}"
     judge = pushed_right(
@@ -298,11 +298,11 @@ def trend(home: Home, width: int, look: Glyphs) -> Block | None:
     if trends is None or not trends.lines:
         return None
     lines = []
-    for series in trends.lines[:4]:
-        drawn = spark([max(value, 0.0) for value in series.values], max(width - 34, 6), look)
-        ends = [f"{value:.0f}" if trends.figure == "rating" else f"{value:.2f}" for value in series.values]
+    for system, values in list(trends.lines.items())[:4]:
+        drawn = spark([max(value, 0.0) for value in values], max(width - 34, 6), look)
+        ends = [f"{value:.0f}" if trends.figure == "rating" else f"{value:.2f}" for value in values]
         right = [Cell(f"{drawn} "), Cell(f"{ends[0]} to {ends[-1]}", DIM)]
-        name = middle(one_line(series.system, 60), width - width_of(right) - 2, look)
+        name = middle(one_line(system, 60), width - width_of(right) - 2, look)
         lines.append(
             pushed_right([Cell(" "), Cell(name, PLAIN, Destination("figure", "trend"))], right, width, look)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from recjudge_tui.reports.home.home import Home, with_next_part
+from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.tui.kit.background import Background, ShowError
 
 

@@ -50,7 +50,7 @@ def test_a_figure_is_written_to_its_file_and_reported(run: Run, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("leaderboard --protocol pointwise --rater anna --method mean", "Leaderboard: pointwise overall, mean score by anna"),
+        ("leaderboard --protocol pointwise --rater anna --method mean", "pointwise overall, mean score by anna"),
         ("ensembles --protocol pairwise --truth ben --stat kendall --level user", "Kendall's τ, mean over users"),
         ("confusion --rater poor --truth ben --aspect overall", "poor (down) against ben (across), n=48"),
         ("leaderboard --systems als,text --raters poor,ben", "Only the systems als, text."),
@@ -71,7 +71,9 @@ def test_list_help_and_the_page_name_every_figure_with_its_options() -> None:
         assert kind.about in listed
         flags = [option.flag for option in options_of(name)]
         assert all(flag in helped for flag in flags)
-        assert rows[name].rpartition(" | ")[2] == " ".join(f"`{flag}`" for flag in flags[len(COMMON) :]) + " |"
+        assert (
+            rows[name].rpartition(" | ")[2] == " ".join(f"`{flag}`" for flag in flags[len(COMMON) :]) + " |"
+        )
 
 
 @pytest.mark.parametrize(

@@ -347,6 +347,7 @@ def _turned(row: Row, words: str) -> Row:
     signed = [
         "seen",
         "difference",
+        "lead",
         "mean_a",
         "mean_b",
         "value_a",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
@@ -17,7 +16,7 @@ from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.ratings import stored_scales
 from tests.support.importing import Load
-from tests.support.verdicts import Project, agreement
+from tests.support.verdicts import Project, agreement, table
 
 SCALES = """
 [labels]
@@ -114,7 +113,7 @@ def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, pr
         assert "categories without an order" in str(by_stat[stat]["note"])
     assert by_stat["alpha_nominal"]["value"] is not None
     every = agreement(Project(db, project), aspect="tone", stats=("all",))
-    assert {row["stat"] for row in every.rows} == {"percent", "kappa", "alpha_nominal"}
+    assert {row["stat"] for row in every.rows} == {"percent", "kappa", "ac1", "alpha_nominal"}
     together = agreement(Project(db, project), together=True, aspect="tone")
     assert {row["stat"] for row in together.rows} == {"alpha_nominal", "fleiss", "ac1"}
     asked = agreement(Project(db, project), together=True, aspect="tone", stats=("ac2", "fleiss"))
@@ -125,14 +124,14 @@ def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, pr
 
 
 def test_boards_use_each_scale(db: Database, project: int) -> None:
-    means = leaderboard_table(db, project, LeaderboardOptions("explanation", raters=("ann",)))
+    means = table(Project(db, project), "leaderboard", protocol="explanation", raters=("ann",))
     useful = next(row for row in means.rows if (row["aspect"], row["system"]) == ("useful", "x"))
     assert useful["score"] == pytest.approx(np.mean([given[1] + 1 for given in ANN[1::2]]))
     assert 0 <= float(str(useful["ci_low"])) <= float(str(useful["ci_high"])) <= 10
     assert "tone" not in {row["aspect"] for row in means.rows}
     assert any("tone: categories without an order have no mean" in note for note in means.notes)
-    shares = leaderboard_table(
-        db, project, LeaderboardOptions("explanation", raters=("ann",), aspect="tone", method="share")
+    shares = table(
+        Project(db, project), "leaderboard", protocol="explanation", raters=("ann",), aspect="tone", method="share"
     )
     counts = {(row["system"], row["label"]): row["count"] for row in shares.rows}
     assert counts["x", "cold"] == sum(given[3] == 1 for given in ANN[1::2])

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from scipy.stats import beta, binomtest
 
 from recjudge_tui.errors import InputError
@@ -16,6 +14,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from tests.support.importing import Load
+from tests.support.verdicts import Project, table
 
 COUNTS = "system_a,system_b,aspect,win,tie,lose\nnew,old,overall,12,3,5\nnew,old,accuracy,4,0,9\nold,pop,overall,7,1,2\n"
 
@@ -48,16 +47,16 @@ def test_the_leaderboard_has_exact_intervals_and_says_that_users_are_not_known(
     load: Load, db: Database
 ) -> None:
     load("labels", "rater,model_a,model_b,wins,losses\nann,new,old,14,4\n")
-    project = project_id(db, "p")
-    table = leaderboard_table(db, project, LeaderboardOptions("pairwise", method="winrate"))
-    new = table.rows[0]
+    project = Project(db, project_id(db, "p"))
+    board = table(project, "leaderboard", protocol="pairwise", method="winrate")
+    new = board.rows[0]
     assert (new["system"], new["wins"], new["losses"], new["n"]) == ("new", 14, 4, 18)
     ends = beta.ppf(0.025, 14, 5), beta.ppf(0.975, 15, 4)
     np.testing.assert_allclose([new["ci_low"], new["ci_high"]], ends, rtol=1e-9)
-    unknown = [note for note in table.notes if "known only as counts" in note]
+    unknown = [note for note in board.notes if "known only as counts" in note]
     assert len(unknown) == 1
     assert unknown[0].startswith("ann, overall: 18 battles")
-    matrix = q_matrix_table(db, project, LeaderboardOptions("pairwise"))
+    matrix = table(project, "leaderboard", protocol="pairwise", table="matrix")
     assert matrix.rows[0]["p"] == pytest.approx(binomtest(4, 18).pvalue)
     assert unknown[0] in matrix.notes
 
@@ -73,8 +72,8 @@ def test_an_exported_leaderboard_can_be_imported_again(load: Load, db: Database)
         "b,a,qwen,overall,,0,1,5,0,1,6,,\n"
         "c,a,qwen,overall,,2,0,2,0,0,4,,\n",
     )
-    table = leaderboard_table(db, project_id(db, "p"), LeaderboardOptions("pairwise"))
-    top = next(row for row in table.rows if row["system"] == "a" and row["opponent"] is None)
+    board = table(Project(db, project_id(db, "p")), "leaderboard", protocol="pairwise")
+    top = next(row for row in board.rows if row["system"] == "a" and row["opponent"] is None)
     assert [top[name] for name in ("rater", "wins", "ties", "losses", "failed", "n")] == [
         "qwen",
         7,

@@ -13,7 +13,7 @@ from matplotlib import get_data_path
 from matplotlib.ft2font import FT2Font
 
 from recjudge_tui.reports.common.table import Column, Row, Table, render
-from recjudge_tui.reports.common.writers.latex_layout import COLUMN, PAGE
+from recjudge_tui.reports.common.writers.latex import COLUMN, PAGE
 from tests.support.hostile import NAMED
 
 ENGINES = [name for name in ("tectonic", "pdflatex") if shutil.which(name)]

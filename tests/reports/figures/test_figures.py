@@ -18,14 +18,14 @@ from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError, UsageE
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
-from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure, wrapped
+from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure
 from recjudge_tui.reports.figures.marks import Bars, Figure, Forest, Grid, Lines, Mark, Scatter, axis
 from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_labels, import_lists, judge
-from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
+from tests.support.drawn_project import USERS, drawn_project
 from tests.support.flags import make_flagged_project
 from tests.support.hostile import NAMED
-from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
+from tests.support.verdicts import Project, new_project
 from tests.support.visits import VISITS, make_visits
 
 # all but Q against a metric, which needs lists of items
@@ -104,20 +104,6 @@ def test_a_figure_is_drawn_in_each_format_with_its_caption_and_the_same_each_tim
         width, height = struct.unpack(">II", draw_picture(drawn, "png", columns).content[16:24])
         assert width == round(inches * 300)
         assert 200 < height < 4000
-
-
-def test_pictures_print_the_numbers(project: Project) -> None:
-    for name, given, said in (
-        ("confusion", {"rater": "poor", "truth": "anna"}, ("{count}",)),
-        ("q-matrix", {"rater": "good"}, ("{q:.2f}", "[{ci_low:.2f}, {ci_high:.2f}]")),
-        ("label-shares", {"rater": "anna"}, ("{share:.0%}",)),
-        ("ensembles", {"truth": "anna"}, ("{mean:.3f}", "{subsets} sets")),
-        ("leaderboard", {"rater": "good"}, ("n={n}", "{system}")),
-        ("runs", {"truth": "anna"}, ("{run}", "n={n}", "{rater}")),
-    ):
-        drawn = draw(project, name, given)
-        written = texts(draw_picture(drawn, "svg", 2).content)
-        assert {text.format(**row) for row in drawn.rows for text in said} <= set(written)
 
 
 def test_a_wide_interval_is_cut_with_an_arrow_and_shrinks_nobody_else(project: Project) -> None:
@@ -234,33 +220,6 @@ def test_q_against_a_metric(project_db: Path) -> None:
             draw(Project(db, 1), "q-metric", {"metric": "nix"})
 
 
-def test_a_run_counts_the_verdicts_that_are_still_its_own(tmp_path: Path) -> None:
-    project = new_project(tmp_path / "p.db")
-    cases = [list_case(project, f"u{at}") for at in range(12)]
-    give(project, "anna", {case: float(at % 3) for at, case in enumerate(cases)})
-    first = judge_lists(project, "llm", {case: float(at % 3) for at, case in enumerate(cases[:6])})
-    second = judge_lists(
-        project, "llm", {case: float((at + at // 4) % 3) for at, case in enumerate(cases[6:])}
-    )
-    alone = judge_lists(project, "other", {list_case(project, "u99"): 1.0})
-    drawn = draw(project, "runs")
-    counted = [(row["run"], row["n"], row["verdicts"], row["value"]) for row in drawn.rows]
-    assert [counted[0], counted[2]] == [(str(first), 6, 6, 1.0), (str(alone), 0, 1, None)]
-    assert counted[1][:3] == (str(second), 6, 6)
-    assert 0 < float(str(counted[1][3])) < 1
-    assert "undefined" in texts(draw_picture(drawn, "svg").content)
-
-
-def test_a_few_adjudicated_cases_do_not_become_the_default_truth(tmp_path: Path) -> None:
-    project = drawn_project(tmp_path / "own.db")
-    cases = [
-        row[0] for row in project.db.rows("SELECT id FROM cases WHERE kind = 'pair' ORDER BY id LIMIT 9")
-    ]
-    for name, few in (("all", 9), ("adjudicated", 2)):
-        give(project, name, dict.fromkeys(cases[:few], 1.0), protocol_name="pairwise", kind="consensus")
-    assert draw(project, "confusion", {"protocol": "pairwise"}).chosen("truth") == "all"
-
-
 # ---- names that would harm
 
 
@@ -275,39 +234,7 @@ def test_hostile_names_are_shown_as_they_are_and_harm_nothing(tmp_path: Path, st
         assert not [c for c in said if ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066\u200b"]
 
 
-def test_dollars_low_lines_and_wide_names_are_names_in_a_picture_too(tmp_path: Path) -> None:
-    names = ("$\\frac{a}{b}$", "_hidden\ufffe", "漢字")
-    project = drawn_project(tmp_path / "p.db", names, " $x_1$\x1b[31m")
-    for name in ("q-matrix", "label-shares", "leaderboard"):
-        drawn = draw(project, name)
-        assert {"$\\frac{a}{b}$", "_hidden", "漢字"} <= set(texts(draw_picture(drawn, "svg").content))
-        assert draw_picture(drawn, "png").content.startswith(b"\x89PNG")
-    assert "good $x_1$[31m" in texts(draw_picture(draw(project, "runs"), "svg").content)
-    assert wrapped("one two three", 7) == ["one two", "three"]
-    assert wrapped("漢字漢字漢字", 6) == ["漢字漢", "字漢字"]
-
-
 # ---- what cannot be drawn
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "said"),
-    [
-        ("nix", {}, "no figure “nix”"),
-        ("runs", {"rater": "good"}, "the figure runs has no option rater"),
-        ("confusion", {"rater": "nobody"}, "no rater “nobody”"),
-        ("runs", {"truth": "nobody"}, "no truth “nobody”"),
-        ("runs", {"stat": "nix"}, "no stat “nix”"),
-        ("q-matrix", {"protocol": "pointwise"}, "cannot be drawn of pointwise"),
-        ("label-shares", {"protocol": "pairwise"}, "cannot be drawn of pairwise"),
-        ("leaderboard", {"aspect": "taste"}, "there are no verdicts on an aspect “taste”"),
-        ("leaderboard", {"protocol": "pairwise", "method": "mean"}, "no method “mean”"),
-        ("leaderboard", {"protocol": "nix"}, "no protocol “nix”"),
-    ],
-)
-def test_what_does_not_fit_is_named(project: Project, name: str, given: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        draw(project, name, given)
 
 
 def test_the_app_gets_the_reason_instead(project: Project, tmp_path: Path) -> None:
@@ -327,23 +254,6 @@ def test_the_app_gets_the_reason_instead(project: Project, tmp_path: Path) -> No
         with pytest.raises(UsageError, match="there are no verdicts yet"):
             draw(empty, name)
         assert not draw(empty, name, strict=False).rows
-
-
-def test_undefined_numbers_and_a_missing_library_are_refused(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone = new_project(tmp_path / "p.db")
-    judge_lists(alone, "llm", {list_case(alone, "u1"): 1.0})
-    give(alone, "anna", {list_case(alone, "u2"): 1.0})
-    with pytest.raises(RecjudgeError, match="every number of “runs” is undefined no case that both judged"):
-        save_figure(draw(alone, "runs"), tmp_path / "runs.svg")
-    with pytest.raises(RecjudgeError, match="no labelled verdict with a confidence"):
-        draw(alone, "calibration")
-    drawn = draw(project, "confusion")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(RecjudgeError, match=r"pip install 'recjudge\[figures\]'"):
-        save_figure(drawn, tmp_path / "a.svg")
-    assert not list(tmp_path.glob("*.svg"))
 
 
 def test_a_file_is_written_whole_or_left_unchanged(project: Project, tmp_path: Path) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import FORMATS, Screen
 from recjudge_tui.reports.papers.saer import Stages, saer_page
-from tests.support.hostile import HOSTILE
 from tests.support.verdicts import Project, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 Both = tuple[float | None, float | None]
@@ -23,33 +19,23 @@ def project(project_db: Path) -> Project:
     return new_project(project_db)
 
 
-def both(
-    project: Project,
-    systems: tuple[str, ...],
-    pairs: Mapping[tuple[str, str], Sequence[Both]],
-    lists: Mapping[str, Sequence[float | None]],
-) -> Stages:
-    """A judge's two finished runs: by system the values of its lists, by pair the answers in both orders."""
-    alone = {
-        list_case(project, f"u{n}", system): value
-        for system in systems
-        for n, value in enumerate(lists[system])
-    }
-    together = {
-        pair_case(project, f"u{n}", *two): answers
-        for two, found in pairs.items()
-        for n, answers in enumerate(found)
-    }
-    first = judge_lists(project, "judge", alone)
-    return Stages("judge", first, judge_pairs(project, "judge", together) if together else None)
-
-
 def page_of(project: Project, stages: Stages) -> Page:
     return saer_page(Opened.numbered(project.db, project.id), stages)
 
 
 WON: Both = (1.0, 1.0)
-RATED = {"a": [2.0] * 15 + [0.0] * 5, "b": [2.0] * 5 + [0.0] * 15}
+
+
+def test_a_page_in_json_holds_every_table_as_scripts_know_it(project: Project) -> None:
+    page: Page = page_of(project, both(project, ("a", "b"), {("a", "b"): [WON] * 12}, RATED))
+    found = json.loads(render_page(page, "json").text)
+    assert list(found) == ["title", "lead", "tables", "settings"]
+    assert "a leads" in found["lead"][0] or "a is" in found["lead"][0], found["lead"]
+    assert "Both stages put a first." in found["lead"]
+    assert any("how far this judge can be trusted" in line for line in found["lead"])
+    assert found["settings"]["runs"] == [1, 2]
+    total = found["tables"][-1]["rows"][-1]
+    assert (total["stage"], total["calls"], total["cost_usd"]) == ("together", 64, None)
 
 
 def test_nothing_harmful_is_written_in_any_format_whatever_a_system_is_called(project: Project) -> None:
@@ -64,15 +50,3 @@ def test_nothing_harmful_is_written_in_any_format_whatever_a_system_is_called(pr
             text = render_page(page, fmt, Screen(100)).text
             assert not any(c in text for c in "\x1b\x07\x9b\x85\u202e\u200b\r"), (fmt, name)
             assert fmt not in ("html", "md") or "<script>" not in text
-
-
-def test_a_page_in_json_holds_every_table_as_scripts_know_it(project: Project) -> None:
-    page: Page = page_of(project, both(project, ("a", "b"), {("a", "b"): [WON] * 12}, RATED))
-    found = json.loads(render_page(page, "json").text)
-    assert list(found) == ["title", "lead", "tables", "settings"]
-    assert "a leads" in found["lead"][0] or "a is" in found["lead"][0], found["lead"]
-    assert "Both stages put a first." in found["lead"]
-    assert any("how far this judge can be trusted" in line for line in found["lead"])
-    assert found["settings"]["runs"] == [1, 2]
-    total = found["tables"][-1]["rows"][-1]
-    assert (total["stage"], total["calls"], total["cost_usd"]) == ("together", 64, None)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from recjudge_tui.cli.results.biases import biases
 
-from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.biases import BEYOND, RATING, Slope, biases_table
+from recjudge_tui.reports.biases import BEYOND, RATING, biases_table
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.declare import table_of
-from recjudge_tui.stats.retrieval import REDUNDANCY
-from recjudge_tui.store.ratings import Question
 from tests.support.runs import load
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 
@@ -116,22 +108,6 @@ def test_the_slope_is_that_of_least_squares_with_an_intercept_for_every_user(pro
         assert further == pytest.approx(float(str(own)) - float(str(theirs)))
 
 
-def test_the_interval_leaves_out_one_user_at_a_time() -> None:
-    rng = np.random.default_rng(4)
-    user = np.repeat(np.arange(30), 3)
-    x, y = rng.normal(size=(2, 90))
-    slope = Slope(Question("a", "pointwise", "overall"), "length", RATING, x, y + 0.5 * x, user, 1.0)
-    found = slope.estimate()
-    whole = float((x * slope.y).sum() / (x * x).sum())
-    without = [float((x * slope.y)[user != u].sum() / (x * x)[user != u].sum()) for u in range(30)]
-    error = np.sqrt(29 / 30 * np.var(without) * 30)
-    assert found.value == pytest.approx(whole)
-    assert found.ci_low is not None
-    assert found.ci_high is not None
-    # the quantile allows for few users and skew: a little wider than 1.96 errors to each side
-    assert 2 * 1.96 * error < found.ci_high - found.ci_low < 3 * 1.96 * error
-
-
 def test_a_planted_bias_is_found_and_a_fair_rater_is_left_alone(project: Project) -> None:
     table = biases_table(project.db, project.id, truth=["people"], k=4)
     assert {row["rater"] for row in table.rows} == {"judge", "fair"}
@@ -176,84 +152,3 @@ def test_pairs_are_compared_within_themselves_whichever_system_comes_first(proje
         float(np.abs(leads).sum() / (leads**2).sum() * float(str(row["sd"])))
     )
     assert (row["n"], row["finding"]) == (int(differ.sum()), "favours more uniform lists")
-
-
-def test_titles_stand_in_for_categories_and_texts_have_a_length_only(project_db: Path) -> None:
-    project = new_project(project_db)
-    films(project, categories=False)
-    shown = lists_of_kinds(project)
-    give(
-        project,
-        "judge",
-        {list_case(project, *k): float(len({*g}) < 2) for k, g in shown.items()},
-        kind="judge",
-    )
-    texts: list[tuple[object, ...]] = [("user_id", "item_id", "system", "text")]
-    texts += [(user, "a0", system, "word " * size) for user in USERS for system, size in (("x", 2), ("y", 9))]
-    load(project.db, "explanations", texts)
-    rng = np.random.default_rng(3)
-    scores: list[tuple[object, ...]] = [("rater", "user_id", "item_id", "system", "aspect", "value")]
-    scores += [
-        ("anna", user, "a0", system, "accuracy", int(rng.integers(1, 4)) + (2 if system == "y" else 0))
-        for user in USERS
-        for system in "xy"
-    ]
-    load(project.db, "labels", scores)
-    table = biases_table(project.db, project.id, k=4)
-    assert (
-        row_of(table, protocol="pointwise", covariate="homogeneity")["finding"]
-        == "favours more uniform lists"
-    )
-    (of_texts,) = (row for row in table.rows if row["protocol"] == "explanation")
-    assert (of_texts["covariate"], of_texts["finding"]) == ("length", "favours longer texts")
-
-
-def test_what_is_unknown_says_why(project_db: Path) -> None:
-    project = new_project(project_db)
-    assert biases_table(project.db, project.id).notes == ("no rating of lists or texts yet",)
-    give(project, "anna", {list_case(project, "u"): 1.0})
-    assert {row["note"] for row in biases_table(project.db, project.id).rows} == {
-        f"no judged case has a known {name}" for name in ("length", "popularity", "homogeneity")
-    }
-    with pytest.raises(UsageError):
-        biases_table(project.db, project.id, ["anna"], ["anna"])
-    with pytest.raises(NotFoundError):
-        biases_table(project.db, project.id, ["nobody"])
-
-
-def test_the_command(project: Project) -> None:
-    words = ["-p", "films", "--db", str(project.db.path), "--format", "json", "--k", "4"]
-    done = CliRunner().invoke(biases, [*words, "--rater", "judge", "--truth", "people"])
-    assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)["rows"]
-    assert [(row["covariate"], row["figure"]) for row in rows] == [
-        (name, figure) for name in ("length", "popularity", "homogeneity") for figure in (RATING, BEYOND)
-    ]
-
-
-def test_near_duplicates_of_lists_are_metrics_by_name(project_db: Path) -> None:
-    project = new_project(project_db)
-    header = ("user_id", "system", "item_id", "rank")
-    load(project.db, "lists", [header, *(("u", "x", item, at) for at, item in enumerate("abcd", start=1))])
-
-    def measured(**options: object) -> Table:
-        return table_of(Opened.numbered(project.db, project.id), "metrics", **options)
-
-    def of(name: str) -> Row:
-        return row_of(measured(metrics=REDUNDANCY), metric=name)
-
-    assert of("near_duplicates")["value"] == 0
-    assert (of("title_ild")["value"], of("title_ild")["note"]) == (
-        None, "for 1 list of 1: fewer than two items with titles",
-    )  # fmt: skip
-    named = (
-        ("a", "Rose Soap 100 ml", "Soap"),
-        ("b", "Rose Soap 200 ml", "Soap"),
-        ("c", "Rose Soap 200 ml", "Bath"),
-    )
-    load(project.db, "items", [("item_id", "title", "category"), *named])
-    # b has 3 of 5 words in common with a; c, alike by name, is of another category
-    assert of("near_duplicates")["value"] == 1 / 4
-    assert of("title_ild")["value"] == pytest.approx((0.4 + 0.4 + 0) / 3)
-    assert of("category_coverage")["value"] == 1
-    assert not {*REDUNDANCY} & {row["metric"] for row in measured().rows}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.calibration import strictness_table
@@ -17,22 +16,9 @@ from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list
 A, TIE, B = 1.0, 0.0, -1.0
 
 # what the judge said in the orders a-b and b-a, and for how many of the 200 pairs
-SAID = (
-    ((A, A), 103),
-    ((B, B), 66),
-    ((TIE, TIE), 7),
-    ((A, B), 20),
-    ((A, TIE), 2),
-    ((B, TIE), 2),
-)
+SAID = (((A, A), 103), ((B, B), 66), ((TIE, TIE), 7), ((A, B), 20), ((A, TIE), 2), ((B, TIE), 2))
 # where both annotators pointed the same way: their direction, the judge's two answers, how many
-DIRECTED = (
-    (A, (A, A), 40),
-    (B, (B, B), 29),
-    (A, (B, B), 6),
-    (A, (A, B), 5),
-    (B, (TIE, TIE), 4),
-)
+DIRECTED = ((A, (A, A), 40), (B, (B, B), 29), (A, (B, B), 6), (A, (A, B), 5), (B, (TIE, TIE), 4))
 
 
 @pytest.fixture
@@ -152,29 +138,3 @@ def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> N
     alone = strictness_table(opened(judged), (), ("anna",))
     note = one(alone, figure="bias", protocol="pointwise")["note"]
     assert note == "no case that another annotator also judged"
-
-
-def test_who_takes_part_must_be_clear(judged: Project, project_db: Path) -> None:
-    judge_lists(judged, "other", {list_case(judged, "u000", "alpha"): 1.0})
-    with pytest.raises(UsageError, match="needs exactly one judge"):
-        benchmark(judged)
-    table = benchmark(judged, "llm")
-    assert table.settings["annotators"] == ["anna", "ben"]
-    assert "other" not in {row["rater"] for row in table.rows}
-    combine(judged.db, judged.id, "majority", "majority", ["anna", "ben"])
-    with pytest.raises(UsageError, match="several raters could be the consensus"):
-        benchmark(judged, "llm")
-    with pytest.raises(NotFoundError):
-        benchmark(judged, "llm", truth="nobody")
-
-
-def test_without_a_consensus_people_stand_beside_the_judge(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = list_case(project, "u")
-    judge_lists(project, "llm", {case: 1.0})
-    with pytest.raises(UsageError, match="no annotator"):
-        benchmark(project)
-    give(project, "anna", {case: 1.0})
-    table = benchmark(project)
-    assert table.notes[0].startswith("no consensus of pointwise labels")
-    assert {row["part"] for row in table.rows} == {"strictness", "shares"}

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from recjudge_tui.reports.leaderboard.early_stopping import (
-    run_stopping_status,
-    saved_line,
-    stop_lines,
-)
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.early_stopping import (
+    run_stopping_status,
+    saved_line,
+    stop_lines,
+)
 from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.settings import settings_for

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recjudge_tui.stats.combining.consensus import majority
-from recjudge_tui.stats.combining.dawid_skene import SMOOTHING, dawid_skene
+from recjudge_tui.stats.combining import SMOOTHING, dawid_skene, joint
 
 Floats = npt.NDArray[np.float64]
 NAN = np.nan
@@ -120,7 +119,7 @@ def test_it_beats_the_majority_where_raters_differ_in_skill(labels: int) -> None
     for seed in range(10):
         truth, votes = simulated(planted, 600, seed)
         learnt = float((dawid_skene(votes).values() == truth).mean())
-        gains.append(learnt - float((majority(votes) == truth).mean()))
+        gains.append(learnt - float((joint("majority", votes).values == truth).mean()))
     assert np.mean(gains) > 0.05
     assert sum(gain > 0 for gain in gains) >= 9
 
@@ -129,7 +128,7 @@ def test_it_is_as_accurate_as_the_majority_for_equally_good_raters() -> None:
     planted = confusions(3, [0.8] * 5)
     truth, votes = simulated(planted, 1000, seed=1)
     learnt = (dawid_skene(votes).values() == truth).mean()
-    assert learnt > (majority(votes) == truth).mean() - 0.01
+    assert learnt > (joint("majority", votes).values == truth).mean() - 0.01
 
 
 def test_posteriors_are_calibrated() -> None:
@@ -148,7 +147,7 @@ def test_a_misleading_rater_is_detected() -> None:
     truth, votes = simulated(planted, 2000, seed=2)
     found = dawid_skene(votes)
     assert found.accuracy()[3] < 0.15
-    assert (found.values() == truth).mean() > (majority(votes[:3]) == truth).mean()
+    assert (found.values() == truth).mean() > (joint("majority", votes[:3]).values == truth).mean()
 
 
 @pytest.mark.parametrize("raters", [2, 3, 5])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from recjudge_tui.stats.combining.ensembles import SizeFigures, subset_figures, subsets
+from recjudge_tui.stats.combining import SizeFigures, subset_figures, subsets
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("pearson", "spearman", "kendall")

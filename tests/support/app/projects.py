@@ -306,7 +306,7 @@ def _judge(db: Database, run: int, case: int, what: int, text: str) -> None:
     for order, label in zip(("ab", "ba"), labels, strict=True):
         call = _call(db, run, case, order, "", "done" if label else "failed", text)
         if label:
-            answer = (call, "overall", value[label], label, REASON + text, 0.5)
+            answer = (call, "overall", value[label], label, f"{REASON}{text} ({case} {order})", 0.5)
             db.execute(
                 "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence) VALUES (?, ?, ?, ?, ?, ?)",
                 answer,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.boards import METHODS
 from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
@@ -31,7 +31,7 @@ from recjudge_tui.tui.kit.glyphs import UNICODE
 from recjudge_tui.tui.kit.steady_table import FigureTable
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
-from tests.support.verdicts import Project, agreement
+from tests.support.verdicts import Project, agreement, table
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +110,11 @@ async def test_no_number_of_the_ranking_is_cut(rated: Path, size: tuple[int, int
 @pytest.mark.parametrize(("width", "explained"), [(30, False), (78, True)])
 def test_a_hidden_column_has_no_explanation(rated: Path, width: int, explained: bool) -> None:
     with connect(rated) as db:
-        table = leaderboard_table(db, project_id(db, "shop"), LeaderboardOptions(protocol="pairwise"))
-    shown_part = ranking(table, width, UNICODE)
+        board = table(Project(db, project_id(db, "shop")), "leaderboard", protocol="pairwise")
+    shown_part = ranking(board, width, UNICODE)
     assert ("T (flips)" in shown_part.heads) == explained
-    assert notes_on(shown_part, table.notes) == [
-        note for note in table.notes if explained or not note.startswith("ties include")
+    assert notes_on(shown_part, board.notes) == [
+        note for note in board.notes if explained or not note.startswith("ties include")
     ]
     assert any(note.startswith("ties include") for note in table.notes)
 
@@ -172,7 +172,7 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
 
 async def test_the_leaderboard_shows_the_rows_of_the_report(rated: Path) -> None:
     with connect(rated) as db:
-        rows = leaderboard_table(db, 1, LeaderboardOptions("pairwise", aspect="overall")).rows
+        rows = table(Project(db, 1), "leaderboard", protocol="pairwise", aspect="overall").rows
     async with running(rated) as pilot:
         await open_screen(pilot)
         text = shown(pilot)
@@ -230,7 +230,7 @@ async def test_scores_are_ranked_by_their_mean_and_correlated_at_three_levels(pr
     judge(project_db, project, "absolute")
     judge(project_db, project, "absolute", "random")
     with connect(project_db) as db:
-        rows = leaderboard_table(db, 1, LeaderboardOptions("absolute", aspect="overall")).rows
+        rows = table(Project(db, 1), "leaderboard", protocol="absolute", aspect="overall").rows
         options = {"protocol": "absolute", "stats": ("pearson",), "levels": ("user",)}
         (pair,) = agreement(Project(db, 1), **options).rows
     async with running(project_db) as pilot:
@@ -363,12 +363,12 @@ def test_notes_are_about_what_is_shown() -> None:
         "a and c (pairwise): 3",
         "all",
     )
-    table = Table("Agreement", named, rows, notes)
-    assert notes_about(table, rows[0]) == [notes[0], notes[1], "all"]
-    assert notes_about(table, rows[1]) == [notes[1], notes[2], "all"]
-    assert notes_about(table, None) == list(notes)
-    assert ceiling_line(table, "qwk", "a", frozenset({"b", "c"}), UNICODE) == "κ a·b 0.50  a·c –"
-    assert ceiling_line(table, "qwk", "b", frozenset({"b", "c"}), UNICODE) == ""
+    made = Table("Agreement", named, rows, notes)
+    assert notes_about(made, rows[0]) == [notes[0], notes[1], "all"]
+    assert notes_about(made, rows[1]) == [notes[1], notes[2], "all"]
+    assert notes_about(made, None) == list(notes)
+    assert ceiling_line(made, "qwk", "a", frozenset({"b", "c"}), UNICODE) == "κ a·b 0.50  a·c –"
+    assert ceiling_line(made, "qwk", "b", frozenset({"b", "c"}), UNICODE) == ""
 
 
 def test_notes_on_columns_that_only_an_export_has_are_left_out() -> None:
@@ -377,9 +377,9 @@ def test_notes_on_columns_that_only_an_export_has_are_left_out() -> None:
            "ci_low": 0.047, "ci_high": 0.705, "groups": None, "groups_undefined": None,
            "note": "one side is constant; People: no interval"}  # fmt: skip
     named = (*(Column(name, name) for name in row), Column("top", "People", minor=True))
-    table = Table("Agreement", named, (row,), notes)
-    assert notes_about(table, row) == ["People of all kinds"]
-    said = "".join(str(getattr(part, "text", part)) for part in pair_sentence(table, row, frozenset()))
+    made = Table("Agreement", named, (row,), notes)
+    assert notes_about(made, row) == ["People of all kinds"]
+    said = "".join(str(getattr(part, "text", part)) for part in pair_sentence(made, row, frozenset()))
     # the figures of the matrix, in the same form
     assert said == "a with b: Quadratic weighted κ 0.43 [0.05, 0.70], n=40; one side is constant"
 
@@ -390,8 +390,8 @@ def test_names_are_cut_before_a_number_below_the_ranking(room: int) -> None:
     pairs = (("qwen2.5:14b-instruct", "annotator_1", 0.43), ("qwen2.5:14b-instruct", "annotator_2", 0.30),
              ("annotator_1", "annotator_2", 0.52))  # fmt: skip
     rows = tuple({"rater_a": a, "rater_b": b, "value": value} for a, b, value in pairs)
-    table, people = Table("Agreement", named, rows), frozenset({"annotator_1", "annotator_2"})
-    line = ceiling_line(table, "qwk", "qwen2.5:14b-instruct", people, UNICODE, room)
+    made, people = Table("Agreement", named, rows), frozenset({"annotator_1", "annotator_2"})
+    line = ceiling_line(made, "qwk", "qwen2.5:14b-instruct", people, UNICODE, room)
     assert cell_len(line) <= room
     assert line.split()[-1] in ("0.52", "0.43", "0.30")
     assert room < 60 or all(number in line for number in ("0.43", "0.30", "0.52"))

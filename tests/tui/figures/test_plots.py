@@ -13,14 +13,19 @@ from tests.support.hostile import HOSTILE
 
 
 def every_kind(name: str = "als") -> list[Marks]:
-    pair = (Mark(name, 0.5, 0.2, 0.8, name, 0.0, 4), Mark("b", None, group="b", x=1.0), Mark("c", 0.3, n=4, x=2.0))
+    pair = (
+        Mark(name, 0.5, 0.2, 0.8, name, 0.0, 4),
+        Mark("b", None, group="b", x=1.0),
+        Mark("c", 0.3, n=4, x=2.0),
+    )
     shares = tuple(
         Mark(bar, share, group=part, n=4)
         for bar in (name, "b")
         for part, share in (("Good", 0.5), (name, 0.5))
     )
     return [
-        Forest(pair, name), Bars(shares, name), Scatter(pair, name, name, name), Lines(pair, name, name, name, (name, "b", "c")),
+        Forest(pair, name), Bars(shares, name), Scatter(pair, name, name, name),
+        Lines(pair, name, name, name, (name, "b", "c")),
         Lines(pair, name, name, ticks=(name, "b", "c"), joined=True),
         Lines(pair, name, name, diagonal=name, counts="n", front=name),
     ]  # fmt: skip

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.reports.home.home import Home, QueueSizes, Totals
-from recjudge_tui.reports.home.results import (
+from recjudge_tui.reports.home import (
     Board,
     BoardLine,
     FlagCount,
     FlagShares,
+    Home,
     PeopleAgreement,
+    QueueSizes,
+    Totals,
     Trend,
-    TrendLine,
 )
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.answers import FlipCount
@@ -44,12 +45,12 @@ _FULL = Home(
     flips=(FlipCount("qwen2.5:14b", "pairwise", "overall", 2, 10),),
     board=Board(Topic("explanation", "accuracy"), "qwen2.5:14b", "mean",
                 (BoardLine("als", 1, 2.0, 1.0, 3.0, None, None, None, 5, ""),)),
-    agreement=PeopleAgreement("Quadratic weighted κ", "rules", "anna", 0.0, None, None, 6),
+    agreement=PeopleAgreement("Quadratic weighted κ", "rules", "anna", 0.0, 6),
     flags=FlagShares("rules", ("als", "cooc"), tuple(
         (kind, {"als": _SHARE, "cooc": _SHARE})
         for kind in ("any", "minimum-variation redundancy", "durable-goods redundancy"))),
     trend=Trend("import", "win_rate", ("import 6", "import 7"),
-                (TrendLine("minimum-variation", (0.4, 0.5)), TrendLine("als", (0.6, 0.5)))),
+                {"minimum-variation": (0.4, 0.5), "als": (0.6, 0.5)}),
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def write(table: Table, _: Screen) -> TableText:
 
 
 def content(table: Table) -> dict[str, object]:
-    """The shape scripts rely on: title, columns, rows, answer, notes, settings, and facts if any; every row has every column."""
+    """The shape scripts rely on: title, columns, rows (each with every column), answer, notes, settings, facts if any."""
     names = [column.name for column in table.columns]
     whole: dict[str, object] = {
         "title": table.title,

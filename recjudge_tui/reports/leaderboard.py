@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, takewhile
 from math import comb
+from typing import Literal
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import Sanity, sanity
@@ -45,28 +46,15 @@ from recjudge_tui.stats.ranking import (
     win_rate_of,
 )
 
-COLUMNS = (
-    Column("system", "System"),
-    Column("opponent", "Against"),
-    Column("rater", "Rater"),
-    Column("aspect", "Aspect"),
-    Column("rank", "Rank", "int"),
-    Column("rank_low", "Rank from", "int", minor=True),
-    Column("rank_high", "Rank to", "int", minor=True),
-    Column("wins", "Wins", "int"),
-    Column("ties", "Ties", "int"),
-    Column("losses", "Losses", "int"),
-    Column("position_ties", "Pos. ties", "int"),
-    Column("failed", "Failed", "int", minor=True),
-    Column("n", "n", "int", minor=True),
-    Column("q", "Q", "float", minor=True),
-    Column("win_rate", "Win rate", "share"),
-    Column("users", "Users", "int", minor=True),
-    Column("score", "Score", "float"),
-    *interval_columns(),
-    Column("ndcg", "nDCG", "float", minor=True),
-    Column("note", "Note"),
-)
+_COUNTED = columns(
+    "system opponent rater aspect",
+    Column("rank", "Rank", "int"), Column("rank_low", "Rank from", "int", minor=True),
+    Column("rank_high", "Rank to", "int", minor=True), Column("wins", "Wins", "int"), Column("ties", "Ties", "int"),
+    Column("losses", "Losses", "int"), Column("position_ties", "Pos. ties", "int"), "failed? n?",
+    Column("q", "Q", "float", minor=True), Column("win_rate", "Win rate", "share"), "users?",
+)  # fmt: skip
+_SCORED = (Column("score", "Score", "float"), *interval_columns())
+COLUMNS = (*_COUNTED, *_SCORED, *columns(Column("ndcg", "nDCG", "float", minor=True), "note"))
 _MOST_NAMED = 3
 
 
@@ -80,7 +68,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "winrate": Method("win rate = (wins + ties / 2) / n; --count-ties changes what a tie counts", "win %", "share"),
+    "winrate": Method("win rate = (wins + ties / 2) / n, unless ties are counted otherwise", "win %", "share"),
     "q": Method("Q = (wins + ties) / (losses + ties); above 1: more wins than losses", "Q", "float"),
     "bt": Method(
         "Bradley and Terry's rating: 400 points are odds of 10:1, the mean is 1000; ties by Davidson's model (1970), or as"
@@ -107,18 +95,14 @@ def leaderboard(project: Project, choose: Options) -> Table:
     of_pairs = compares_lists(choose.protocol)
     method = choose.method or _USUAL[protocol_facts(choose.protocol).leaderboard]
     _check(choose, method, of_pairs)
+    if not of_pairs and choose.table == "pairs":
+        return means.pairs(project, choose)
     if not of_pairs:
-        return (
-            means.pairs(project, choose) if choose.table == "pairs" else means.board(project, choose, method)
-        )
+        return means.board(project, choose, method)
     tables: dict[str, Callable[[Project, Options], Table]] = {
-        "matrix": matrix,
-        "pairs": matrix,
-        "metrics": q_metrics,
-        "side-by-side": side_by_side,
-    }
-    make = tables.get(choose.table)
-    return ranking(project, choose.but(method=method)) if make is None else make(project, choose)
+        "matrix": matrix, "pairs": matrix, "metrics": q_metrics, "side-by-side": side_by_side,
+    }  # fmt: skip
+    return tables.get(choose.table, ranking)(project, choose.but(method=method))
 
 
 def _check(choose: Options, method: str, of_pairs: bool) -> None:
@@ -171,27 +155,18 @@ def scores(
         intervals = rating_intervals(contests.counts, fit)
         tie = f"Davidson's tie parameter {fit.tie:.3f}" if fit.tie else ""
         return Scores(fit.ratings, fit.connectivity.notes, fit.places(), intervals, tie)
-    if method == "q":
-        value = q_of(tallies)
-        ranked = [
-            float(q) if not np.isnan(q) else np.inf if some else None
-            for q, some in zip(value, met, strict=True)
-        ]
-        notes = [
-            "" if not np.isnan(q) else NEVER_LOST if some else NO_CASES
-            for q, some in zip(value, met, strict=True)
-        ]
-        return Scores(value, notes, ranks(ranked), system_intervals(contests.counts, "q"), unmet(contests))
-    value = win_rate_of(tallies, count_ties)
-    notes = ["" if not np.isnan(rate) else NO_CASES for rate in value]
-    places = ranks([None if np.isnan(rate) else round(float(rate), 9) for rate in value])
-    return Scores(
-        value,
-        notes,
-        places,
-        system_intervals(contests.counts, "win_rate", count_ties=count_ties),
-        unmet(contests),
-    )
+    figure: Literal["q", "win_rate"] = "q" if method == "q" else "win_rate"
+    value = q_of(tallies) if figure == "q" else win_rate_of(tallies, count_ties)
+    # a system that never lost is first by Q, although its Q is not finite
+    unbeaten = met & (figure == "q")
+    known = [
+        (np.inf if first else None) if np.isnan(number) else float(number) if figure == "q" else round(float(number), 9)
+        for number, first in zip(value, unbeaten, strict=True)
+    ]  # fmt: skip
+    reasons = [NEVER_LOST if first else NO_CASES for first in unbeaten]
+    notes = [why if np.isnan(number) else "" for number, why in zip(value, reasons, strict=True)]
+    intervals = system_intervals(contests.counts, figure, count_ties=count_ties)
+    return Scores(value, notes, ranks(known), intervals, unmet(contests))
 
 
 def unmet(contests: Battles) -> str:
@@ -236,14 +211,19 @@ def boards(
         sane = sanity(chosen, question)
         if sane.worthless:
             scored = replace(scored, places=[None] * len(contests.systems))
-        placed = sorted(
-            range(len(contests.systems)),
-            key=lambda at: (scored.places[at] is None, scored.places[at] or 0, contests.systems[at]),
-        )
+        placed = _by_place(contests, scored.places)
         order = [at for at in placed if scored.places[at] is not None]
         tests = {} if sane.worthless else contests.tests
         tested = neighbours(order, tests, contests.groups)
         yield Board(contests, scored, placed, tested, rank_ranges(order, tests, contests.groups), sane)
+
+
+def _by_place(contests: Battles, places: Sequence[int | None]) -> list[int]:
+    """The systems, best first, those without a place last."""
+    return sorted(
+        range(len(contests.systems)),
+        key=lambda at: (places[at] is None, places[at] or 0, contests.systems[at]),
+    )
 
 
 # ---- the ranking -----------------------------------------------------------------------------------------------------
@@ -267,13 +247,9 @@ def ranking(project: Project, choose: Options) -> Table:
     lines += [*about_base(chosen), *decided_notes(chosen), *origin_notes(chosen), *rater_notes(chosen)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
     facts = {"neighbours": [fact for board in ranked for fact in neighbour_facts(board)]}
-    columns = [
-        replace(c, decimals=1) if choose.method == "bt" and c.name in ("score", "ci_low", "ci_high") else c
-        for c in COLUMNS
-    ]
-    title = f"Leaderboard: {choose.protocol}"
-    settings = {"method": choose.method}
-    table = Table(title, tuple(columns), tuple(rows), tuple(lines), settings, facts, answer(ranked, beside))
+    shown = [replace(c, decimals=1) if choose.method == "bt" and c in _SCORED else c for c in COLUMNS]
+    title, settings = f"Leaderboard: {choose.protocol}", {"method": choose.method}
+    table = Table(title, tuple(shown), tuple(rows), tuple(lines), settings, facts, answer(ranked, beside))
     return replace(table, brief=_brief(table, ranked, method))
 
 
@@ -299,26 +275,14 @@ def _row(board: Board, at: int, ndcg: dict[str, float | None]) -> Row:
     others = [other for other in range(len(contests.systems)) if other != at]
     low, high = board.ranges.get(at, (None, None))
     interval = Interval(None, None) if value is None else scored.intervals[at]
-    return (
-        {
-            "system": contests.systems[at],
-            "opponent": None,
-            "rater": contests.question.rater,
-            "aspect": contests.question.aspect,
-            "rank": scored.places[at],
-            "rank_low": low,
-            "rank_high": high,
-            "users": int(contests.counts.users_of_systems()[at]),
-            "ndcg": ndcg.get(contests.systems[at]),
-        }
-        | _counts(counts, contests.position_ties[at, others].sum(), contests.failed[at, others].sum())
-        | _score(
-            counts,
-            value,
-            interval,
-            board.sanity.reason or (scored.notes[at] if value is None else interval.note),
-        )
-    )
+    reason = board.sanity.reason or (scored.notes[at] if value is None else interval.note)
+    return _cells(
+        contests, at, None, counts, contests.position_ties[at, others].sum(), contests.failed[at, others].sum(),
+        value, interval, reason,
+    ) | {
+        "rank": scored.places[at], "rank_low": low, "rank_high": high, "ndcg": ndcg.get(contests.systems[at]),
+        "users": int(contests.counts.users_of_systems()[at]),
+    }  # fmt: skip
 
 
 def pair_rows(
@@ -339,36 +303,26 @@ def pair_rows(
                 Interval(None, None) if value is None or at is None else intervals[at][int(system > other)]
             )
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
-            yield (
-                {
-                    "system": contests.systems[system],
-                    "opponent": contests.systems[other],
-                    "rater": contests.question.rater,
-                    "aspect": contests.question.aspect,
-                    "rank": None,
-                    "users": 0 if at is None else int(users[at]),
-                }
-                | _counts(counts, contests.position_ties[system, other], contests.failed[system, other])
-                | _score(counts, value, interval, reason)
-            )
+            ties_apart, failed = contests.position_ties[system, other], contests.failed[system, other]
+            row = _cells(contests, system, other, counts, ties_apart, failed, value, interval, reason)
+            yield row | {"users": 0 if at is None else int(users[at])}
 
 
-def _counts(counts: FloatArray, position_ties: np.int64, failed: np.int64) -> Row:
+def _cells(
+    contests: Battles, system: int, other: int | None, counts: FloatArray, position_ties: np.int64, failed: np.int64,
+    value: float | None, interval: Interval, reason: str,
+) -> Row:  # fmt: skip
+    """The cells of a system's counts and score against one other, or against all (None)."""
     wins, ties, losses = (int(count) for count in counts)
-    both = {"position_ties": int(position_ties), "failed": int(failed)}
-    return {"wins": wins, "ties": ties, "losses": losses, **both, "n": wins + ties + losses}
-
-
-def _score(counts: FloatArray, value: float | None, interval: Interval, reason: str) -> Row:
     q = none_if_nan(float(q_of(counts)))
     return {
-        "q": q,
-        "win_rate": none_if_nan(float(win_rate_of(counts))),
-        "score": value,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
+        "system": contests.systems[system], "opponent": None if other is None else contests.systems[other],
+        "rater": contests.question.rater, "aspect": contests.question.aspect, "rank": None,
+        "wins": wins, "ties": ties, "losses": losses, "position_ties": int(position_ties), "failed": int(failed),
+        "n": wins + ties + losses, "q": q, "win_rate": none_if_nan(float(win_rate_of(counts))), "score": value,
+        "ci_low": interval.low, "ci_high": interval.high,
         "note": reason or (NO_CASES if not counts.any() else NEVER_LOST if q is None else ""),
-    }
+    }  # fmt: skip
 
 
 def _ndcg(chosen: Base, ranked: Sequence[Board]) -> list[dict[str, float | None]]:
@@ -383,48 +337,28 @@ def _ndcg(chosen: Base, ranked: Sequence[Board]) -> list[dict[str, float | None]
 
 def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
     """The rows that people read first: place, score with its interval, wins, ties (position ties among them), losses."""
-    has_ndcg = any(row.get("ndcg") is not None for row in table.rows)
-    rows = tuple(
-        {
-            "place": place_text(row),
-            "system": row["system"],
-            "rater": row["rater"],
-            "aspect": row["aspect"],
-            "score": _scaled(row["score"], method),
-            "interval": interval_text(row, method.kind),
-            "wins": row["wins"],
+    rows = [
+        row | {
+            "place": place_text(row), "interval": interval_text(row, method.kind),
             "ties": f"{row['ties']} ({row['position_ties']})",
-            "losses": row["losses"],
-            "ndcg": row.get("ndcg"),
-            "note": row["note"],
+            # a share in percent
+            "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
         }
         for row in table.rows
         if row["opponent"] is None
-    )
-    decimals = {"share": 1, "points": 0}.get(method.kind, 3)
-    columns = (
-        Column("place", "rank"),
-        Column("system", "system"),
-        Column("rater", "rater"),
-        Column("aspect", "aspect"),
-        Column("score", method.label, "float", decimals=decimals),
-        Column("interval", "95 % CI"),
-        Column("wins", "W", "int"),
-        Column("ties", "T (⇄)"),
-        Column("losses", "L", "int"),
-        *([Column("ndcg", "nDCG", "float", minor=True)] if has_ndcg else []),
-        Column("note", "Note"),
-    )
+    ]  # fmt: skip
     one = len(ranked) == 1
-    about = about_rater(ranked[0]) if one else table.title
-    kept = tuple(column for column in columns if not (one and column.name in ("rater", "aspect")))
-    names = {column.name for column in kept}
-    return Table(about, kept, tuple({k: v for k, v in row.items() if k in names} for row in rows))
-
-
-def _scaled(score: object, method: Method) -> object:
-    """A share in percent."""
-    return 100 * score if method.kind == "share" and isinstance(score, float) else score
+    who = () if one else (Column("rater", "rater"), Column("aspect", "aspect"))
+    decimals = {"share": 1, "points": 0}.get(method.kind, 3)
+    ndcg = (
+        (Column("ndcg", "nDCG", "float", minor=True),) if any(row["ndcg"] is not None for row in rows) else ()
+    )
+    shown = (
+        Column("place", "rank"), Column("system", "system"), *who,
+        Column("score", method.label, "float", decimals=decimals), Column("interval", "95 % CI"),
+        Column("wins", "W", "int"), Column("ties", "T (⇄)"), Column("losses", "L", "int"), *ndcg, Column("note", "Note"),
+    )  # fmt: skip
+    return Table(about_rater(ranked[0]) if one else table.title, shown, cells_of(shown, rows))
 
 
 def about_rater(board: Board) -> str:
@@ -458,27 +392,16 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[dict[str, float | None]]) -> 
     names, users = board.contests.systems, quantity(board.contests.counts.count, "user")
     first = board.tested[0]
     leader = names[first.upper]
-    close = _unbroken(board.tested)
     if first.separable:
         text = f"{leader} leads, ahead of {names[first.lower]} on {users} (p {p_text(first.p_holm)})."
     else:
-        others = ", ".join(names[at] for at in close[:_MOST_NAMED]) + (
-            " and others" if len(close) > _MOST_NAMED else ""
-        )
+        close = [pair.lower for pair in takewhile(lambda pair: not pair.separable, board.tested)]
+        others = ", ".join(names[at] for at in close[:_MOST_NAMED])
+        others += " and others" if len(close) > _MOST_NAMED else ""
         more = f"; about {more_users(first):,} more users would tell" if first.more is not None else ""
         p = f" (p {p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
         text = f"{leader} leads, not separable from {others} on {users}{p}."
     return text + _disagreement(board, beside)
-
-
-def _unbroken(tested: Sequence[Neighbours]) -> list[int]:
-    """The systems below the first that no separable step divides from it."""
-    found: list[int] = []
-    for pair in tested:
-        if pair.separable:
-            break
-        found.append(pair.lower)
-    return found
 
 
 def _disagreement(board: Board, ndcg: dict[str, float | None]) -> str:
@@ -513,59 +436,37 @@ def neighbour_facts(board: Board) -> list[dict[str, object]]:
     facts: list[dict[str, object]] = []
     for pair in board.tested:
         won, tied, lost = (int(count) for count in board.contests.grid[pair.upper, pair.lower])
-        facts.append(
-            {
-                "rater": board.contests.question.rater,
-                "aspect": board.contests.question.aspect,
-                "upper": board.contests.systems[pair.upper],
-                "lower": board.contests.systems[pair.lower],
-                "separable": pair.separable,
-                "won": won,
-                "tied": tied,
-                "lost": lost,
-                "p": pair.p_holm,
-                "more": more_users(pair),
-                "note": pair.note,
-            }
-        )
+        upper, lower = (board.contests.systems[at] for at in (pair.upper, pair.lower))
+        facts.append({
+            "rater": board.contests.question.rater, "aspect": board.contests.question.aspect, "upper": upper, "lower": lower,
+            "separable": pair.separable, "won": won, "tied": tied, "lost": lost, "p": pair.p_holm,
+            "more": more_users(pair), "note": pair.note,
+        })  # fmt: skip
     return facts
 
 
 # ---- the matrix ------------------------------------------------------------------------------------------------------
 
 _MATRIX = (
-    *(
-        column
-        for column in COLUMNS
-        if column.name not in ("rank", "rank_low", "rank_high", "score", "ndcg", "note")
-    ),
-    Column("lead", "Lead", "float", minor=True),
-    Column("p_holm", "p (Holm)", "float", decimals=4),
-    Column("p", "p", "float", minor=True, decimals=4),
-    Column("note", "Note"),
-)
+    *(column for column in _COUNTED if not column.name.startswith("rank")), *interval_columns(),
+    *columns(Column("lead", "Lead", "float", minor=True), Column("p_holm", "p (Holm)", "float", decimals=4), "p? note"),
+)  # fmt: skip
 
 
 def matrix(project: Project, choose: Options) -> Table:
     """One row per rater, aspect, system and opponent, systems in the order of their rank by Q, with the test of each two."""
     chosen = base(project, choose.selection())
-    names = {column.name for column in _MATRIX}
     rows: list[Row] = []
     for question in chosen.questions:
         contests = battles(chosen.ratings, question, chosen.selection.groups)
-        places = scores(contests, "q").places
-        order = sorted(
-            range(len(contests.systems)),
-            key=lambda at: (places[at] is None, places[at] or 0, contests.systems[at]),
-        )
+        order = _by_place(contests, scores(contests, "q").places)
         tested = {}
         for test in contests.tests.values():
             for a, b in ((test.first, test.second), (test.second, test.first)):
                 cells = {"lead": test.ahead(a), "p": test.p, "p_holm": test.p_holm}
                 tested[contests.systems[a], contests.systems[b]] = cells
-        for row in pair_rows(contests, "q", order):
-            cells = tested.get((str(row["system"]), str(row["opponent"])), {})
-            rows.append({name: value for name, value in row.items() if name in names} | cells)
+        of_pairs = pair_rows(contests, "q", order)
+        rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
     lines = [] if rows else [Note(no_pairs(chosen))]
     lines += [*about_base(chosen), *origin_notes(chosen), *rater_notes(chosen)]
     lines += [
@@ -577,4 +478,4 @@ def matrix(project: Project, choose: Options) -> Table:
             " p: its test, Holm's correction over all pairs of one rater and aspect"
         ),
     ]
-    return Table(f"Q matrix: {choose.protocol}", _MATRIX, tuple(rows), tuple(lines))
+    return Table(f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines))

@@ -24,7 +24,7 @@ from recjudge_tui.judges.providers import anthropic, openai
 from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.network import certificates, proxies, tls_context, usable_network
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.store.schema import FileReport, RunningRun, inspect_file
 from recjudge_tui.system import can_write, file_system, is_shared
@@ -44,12 +44,7 @@ _EXTRAS = {
     "socks": ("socksio", "SOCKS proxies"),
     "text": ("sacrebleu", "BLEU and ROUGE raters"),
 }
-_COLUMNS = (
-    Column("what", "What"),
-    Column("state", "State"),
-    Column("detail", "Detail"),
-    Column("next_step", "Next step"),
-)
+_COLUMNS = columns("what|What", "state|State", "detail|Detail", "next_step|Next step")
 _LONGEST = (80, 10, 400, 300)
 
 

@@ -7,19 +7,21 @@ from pathlib import Path
 
 import click
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.home.home import Home, with_next_part
+from recjudge_tui.project import Project
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.projects import create_project, project_overview
 from recjudge_tui.store.schema import connect
-from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
+from tests.support.verdicts import Project
 
 
 def _size(path: Path, project: int, cases: str) -> int:
@@ -46,19 +48,21 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert (flips.flips, flips.n) == (2, 10)
     assert _size(project_db, project, flips.cases) == 2
     assert home.board is not None
-    assert home.board.figure == "Q"
+    assert home.board.figure == "win rate"
     assert {row.system: (row.wins, row.ties, row.losses, row.n) for row in home.board.lines} == {
         "als": (4, 4, 2, 10), "cooc": (2, 4, 4, 10),
     }  # fmt: skip
     # the failed verdicts are listed too
     assert [_size(project_db, project, row.cases) for row in home.board.lines] == [12, 12]
     assert [(pair.upper, pair.lower) for pair in home.board.alike] == [("als", "cooc")]
-    # the same number as in the notes of the leaderboard
+    # the same number as in the answer of the leaderboard
     with connect(project_db) as db:
-        board = leaderboard_table(db, project, LeaderboardOptions("pairwise", raters=(home.board.rater,)))
+        board = table_of(
+            Project.numbered(db, project), "leaderboard", protocol="pairwise", raters=(home.board.rater,)
+        )
     needed = home.board.alike[0].more
     assert needed is not None
-    assert any(f"about {needed:,} more users would separate" in note for note in board.notes)
+    assert f"{needed:,} more" in board.answer
     assert home.agreement is not None
     assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
     assert home.agreement.value is not None
@@ -100,38 +104,11 @@ def test_a_trend_is_of_systems_that_came_again(project_db: Path, tmp_path: Path)
         with connect(project_db) as db:
             trend = project_home(db, project).trend
         assert trend is not None
-        return [line.system for line in trend.lines]
+        return list(trend.lines)
 
     project = import_lists(project_db, users=2)
     assert systems_with_a_trend("new", "0123") == []
     assert systems_with_a_trend("als", "5432") == ["als"]
-
-
-def test_of_one_case_and_of_one_label(project_db: Path) -> None:
-    project = import_lists(project_db, users=1)
-    judge(project_db, project, "pairwise")
-    import_labels(project_db, given={"anna": ("A",)})
-    with connect(project_db) as db:
-        home = project_home(db, project)
-    assert home.board is not None
-    assert [row.n for row in home.board.lines] == [1, 1]
-    assert home.agreement is not None
-    assert (home.agreement.n, home.agreement.ceiling) == (1, None)
-
-
-def test_labels_alone_rank_systems_and_ask_for_no_steps(project_db: Path) -> None:
-    import_lists(project_db, "other", users=1)
-    with connect(project_db) as db:
-        project = create_project(db, "battles")
-    import_labels(project_db, "battles")
-    with connect(project_db) as db:
-        home = project_home(db, project)
-    assert home.board is not None
-    assert home.board.rater == "anna"
-    assert home.agreement is not None
-    assert home.agreement.judge == ""
-    assert [gap.text for gap in home.gaps] == ["no lists and no texts: a judge has nothing to read"]
-    assert home.steps("battles") == ()
 
 
 def test_an_empty_project_is_a_list_of_steps_with_commands_that_exist(project_db: Path) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.reports.early_stopping import decided_notes, run_stopping_status
+from recjudge_tui.reports.early_stopping import run_stopping_status
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.store.ratings import Question
 from recjudge_tui.store.runs import run_row
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, planned
+from tests.support.verdicts import Project, table
 
 
 def test_of_many_pairs_those_nearest_to_even_are_shown(
@@ -24,7 +24,8 @@ def test_of_many_pairs_those_nearest_to_even_are_shown(
         run = planned(db, JudgeSpec(spec="random"), "pointwise", until="decided")
         work(db.path, run)
         stands = run_stopping_status(db, run_row(db, run))
-        (note,) = decided_notes(db, project, [Question("random", "pointwise", "overall")])
+        board = table(Project(db, project), "leaderboard", protocol="pointwise")
+        (note,) = (note for note in board.notes if "checked after every user" in note)
     assert stands is not None
     assert len(stands.compared) == 15
     assert "95% for all 15 pairs together" in note

@@ -1,0 +1,384 @@
+"""The home of a project: its data, results and trust in them, what to read; in parts, fast ones first, for a screen."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
+from recjudge_tui.domain.protocols import SAER, protocol_facts, with_unit
+from recjudge_tui.domain.selection import EVERY_CASE
+from recjudge_tui.project import Project
+from recjudge_tui.reports.declare import on_cases, table_of
+from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
+from recjudge_tui.stats.registry import label_of
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects import DataCounts, data_counts, project_overview, unknown_items
+from recjudge_tui.store.runs import NewestRun, newest_runs
+
+# what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
+if TYPE_CHECKING:
+    from recjudge_tui.store.answers import FlipCount
+
+RUNS_NAMED = 6
+Remedy = Literal["import", "judge", "label", "compare"]
+
+
+class Gap(NamedTuple):
+    """Missing data with its consequence, and how to add it."""
+
+    text: str
+    remedy: Remedy
+
+
+class Step(NamedTuple):
+    """One step to a conclusion, and the command line that does it."""
+
+    remedy: Remedy
+    text: str
+    done: bool
+    command: str
+
+
+class Totals(NamedTuple):
+    """`judge`: the rater of the newest run with verdicts about systems, which is `run`; without one empty and None."""
+
+    cases: int
+    verdicts: int
+    flagged: int
+    runs: int
+    run: int | None
+    judge: str
+
+
+class QueueSize(NamedTuple):
+    """How many verdicts wait for a reader for one reason, and the filter that lists them."""
+
+    reason: str
+    size: int
+    cases: str
+
+
+class QueueSizes(NamedTuple):
+    """The queue of `run`, or of all runs (None)."""
+
+    run: int | None
+    sizes: tuple[QueueSize, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(size.size for size in self.sizes)
+
+
+class Subject(NamedTuple):
+    """The project's first question (none without verdicts), the people who answered it, and the rater whose answers are
+    shown: the judge of the newest run if it answered. `terms` of a filter select the question."""
+
+    topic: Topic | None = None
+    rater: str = ""
+    people: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+
+    def cases(self, *terms: Term) -> str:
+        """The filter of the rater's verdicts on the question."""
+        return VerdictFilter((*self.terms, whole_term("judge", self.rater), *terms)).text()
+
+
+class BoardLine(NamedTuple):
+    """One system. `value` is Q, a mean or a share with its interval; the counts are None where no lists were compared.
+    `cases` is the filter of the verdicts behind it."""
+
+    system: str
+    rank: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    wins: int | None
+    ties: int | None
+    losses: int | None
+    n: int
+    cases: str
+
+
+class AlikePair(NamedTuple):
+    """Neighbours that are not separable, how many `more` users would be enough, and `why` not if no test says so."""
+
+    upper: str
+    lower: str
+    more: int | None
+    why: str = ""
+
+
+class Board(NamedTuple):
+    """The ranking by one rater, empty without verdicts; `figure` names `value`, `tested`: neighbours were compared."""
+
+    topic: Topic | None = None
+    rater: str = ""
+    figure: str = ""
+    lines: tuple[BoardLine, ...] = ()
+    tested: bool = False
+    alike: tuple[AlikePair, ...] = ()
+
+
+class PeopleAgreement(NamedTuple):
+    """A judge with people, and people with each other on the same cases (`ceiling`); None where undefined. `cases`: the
+    filter of those on which they disagree. `about`: what must stand beside the reference."""
+
+    stat: str = ""
+    judge: str = ""
+    people: str = ""
+    value: float | None = None
+    n: int = 0
+    ceiling: float | None = None
+    ceiling_n: int = 0
+    cases: str = ""
+    about: str = ""
+
+
+class FlagCount(NamedTuple):
+    """`share` is `flagged` of `n` lists, None if undefined. `cases`: the filter of the flagged ones."""
+
+    share: float | None
+    flagged: int
+    n: int
+    cases: str
+
+
+class FlagShares(NamedTuple):
+    """The share of each system's lists that a judge flags, by kind; the first kind is any. Empty without flags."""
+
+    rater: str = ""
+    systems: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, dict[str, FlagCount]], ...] = ()
+
+
+class Trend(NamedTuple):
+    """One judged figure of each system, period by period, oldest first; empty if everything was judged in one period."""
+
+    over: str = ""
+    figure: str = ""
+    periods: tuple[str, ...] = ()
+    lines: Mapping[str, Sequence[float]] = {}
+
+
+@dataclass(frozen=True)
+class Home:
+    """The parts in the order in which they are read; None: not read yet."""
+
+    totals: Totals | None = None
+    runs: tuple[NewestRun, ...] | None = None
+    data: DataCounts | None = None
+    queue: QueueSizes | None = None
+    flips: tuple[FlipCount, ...] | None = None
+    subject: Subject | None = None
+    board: Board | None = None
+    agreement: PeopleAgreement | None = None
+    flags: FlagShares | None = None
+    trend: Trend | None = None
+    untitled: int | None = None
+
+    @property
+    def missing_part(self) -> str | None:
+        """The next part to read; None if all have been read."""
+        return next((name for name in _PARTS if getattr(self, name) is None), None)
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The missing kinds of data, most important first, as far as the parts have been read."""
+        data = self.data
+        if data is None:
+            return ()
+        if not data.lists and not data.explanations:
+            # labels alone are enough to rank systems, but there is nothing to judge
+            return (Gap("no lists and no texts: a judge has nothing to read", "import"),)
+        listed = data.lists > 0
+        lacking: tuple[tuple[object, str, Remedy], ...] = (
+            (listed and len(data.systems) == 1, "lists of one system only: pairs need two", "import"),
+            (listed and not data.items_described, "no items: a judge sees ids instead of titles", "import"),
+            (listed and not data.events, "no events: a judge knows nothing about the users", "import"),
+            (listed and not data.held_out, "no held-out events: no nDCG beside the verdicts", "import"),
+            (not data.labels, "no labels from people: judges cannot be checked", "label"),
+            (
+                data.items_described and self.untitled,
+                f"{self.untitled or 0:,} items of lists without a title",
+                "import",
+            ),
+        )
+        return tuple(Gap(text, remedy) for lacks, text, remedy in lacking if lacks)
+
+    def steps(self, project: str) -> tuple[Step, ...]:
+        """The steps to a conclusion; none once a judge has given verdicts, or if there are labels only."""
+        if self.data is None or self.totals is None or self.totals.run is not None:
+            return ()
+        data, read = self.data, bool(self.data.lists or self.data.explanations)
+        if data.labels and not read:
+            return ()
+        name = shlex.quote(project)
+        protocol = with_unit("explanation")[0] if data.explanations and not data.lists else SAER[1]
+        of = f"-p {name} --protocol {protocol}"
+        return (
+            Step("import", "lists or texts of your systems, then items, events and labels", read,
+                 f"recjudge import FILE -p {name}"),
+            Step("judge", "a model, or the built-in rules, reads them", False,
+                 f"recjudge run {protocol} -p {name} --judge ollama:MODEL"),
+            Step("label", "you label some cases yourself, to check the judge", bool(data.labels),
+                 f"recjudge annotate plan {of} --annotators YOU --per-case 1"),
+            Step("compare", "which system is better, and how far to trust the result", False,
+                 f"recjudge leaderboard {of}"),
+        )  # fmt: skip
+
+
+def with_next_part(db: Database, project_id: int, home: Home) -> Home:
+    """The home with one more part; later ones read all verdicts. Raises NotFoundError for a deleted project."""
+    if (part := home.missing_part) is None:
+        return home
+    read: dict[str, Any] = {part: _PARTS[part](Project.numbered(db, project_id), home)}
+    return replace(home, **read)
+
+
+def _totals(project: Project, _: Home) -> Totals:
+    from recjudge_tui.store.verdicts import newest_judged_run
+
+    (row,) = project_overview(project.db, project.id)
+    newest = newest_judged_run(project.db, project.id) or (None, "")
+    return Totals(row["cases"], row["verdicts"], row["flagged"], row["runs"], *newest)
+
+
+def _queue(project: Project, home: Home) -> QueueSizes:
+    """What the list of verdicts opens with: the queue of the newest run, or of all runs if it is empty."""
+    from recjudge_tui.reports.verdict_list import listed_verdicts
+
+    assert home.totals is not None
+    for run in dict.fromkeys((home.totals.run, None)):
+        about = () if run is None else (Term("run", ":", str(run)),)
+        every = VerdictFilter((*about, Term("queue", ":", "any")))
+        by_reason = listed_verdicts(project.db, project.id, every).sizes()
+        sizes = tuple(
+            QueueSize(reason, size, VerdictFilter((*about, Term("queue", ":", name))).text())
+            for name, (reason, size) in zip(QUEUED, by_reason.items(), strict=True)
+            if size
+        )
+        if sizes:
+            return QueueSizes(run, sizes)
+    return QueueSizes(None, ())
+
+
+def _flips(project: Project, _: Home) -> tuple[FlipCount, ...]:
+    from recjudge_tui.store.answers import flip_counts
+
+    return flip_counts(project.db, project.id)
+
+
+def _subject(project: Project, home: Home) -> Subject:
+    assert home.totals is not None
+    known = topics(project) if home.totals.verdicts else ()
+    about = asked(project, known[0], known) if known else None
+    if about is None or not about.raters:
+        return Subject()
+    rater = home.totals.judge if home.totals.judge in about.raters else about.raters[0]
+    return Subject(about.topic, rater, about.people, topic_terms(known, about.topic))
+
+
+def _board(project: Project, home: Home) -> Board:
+    """The ranking of the report "leaderboard", and the neighbours it does not separate."""
+    about = home.subject or Subject()
+    if about.topic is None:
+        return Board()
+    table = table_of(project, "leaderboard", **about.topic._asdict(), rater=about.rater)
+    rows: list[dict[str, Any]] = [row for row in table.rows if row.get("opponent") is None]
+    kind = protocol_facts(about.topic.protocol).leaderboard
+    figure = {"wins": "win rate", "means": "mean"}.get(kind, "")
+    if kind == "shares":
+        # the first row of each system is about its best label
+        best = (next(alike) for _, alike in groupby(rows, key=lambda row: row["system"]))
+        rows = [{**row, "score": row["share"], "rank": None} for row in best]
+        rows.sort(key=lambda row: -1.0 if row["score"] is None else row["score"], reverse=True)
+        figure = f"share of {rows[0]['label']}" if rows else ""
+    names = "system", "rank", "score", "ci_low", "ci_high", "wins", "ties", "losses", "n", "cases"
+    rows = [{**row, "cases": about.cases(whole_term("system", row["system"]))} for row in rows]
+    lines = (BoardLine._make(map(row.get, names)) for row in rows)
+    facts: Any = table.facts.get("neighbours", [])
+    alike = (AlikePair(f["upper"], f["lower"], f["more"], f["note"]) for f in facts if not f["separable"])
+    return Board(about.topic, about.rater, figure, tuple(lines), bool(facts), tuple(alike))
+
+
+def _agreement(project: Project, home: Home) -> PeopleAgreement:
+    """The rater's agreement with the best reference; empty if people judged none of its cases."""
+    from recjudge_tui.reports.common.scales import combined_notes
+    from recjudge_tui.store.ratings import project_raters
+
+    about = home.subject or Subject()
+    if about.topic is None or not about.people or about.rater in about.people:
+        return PeopleAgreement()
+    person = about.people[0]
+    table = table_of(project, "agreement", **about.topic._asdict(), raters=(about.rater, person))
+    row: dict[str, Any] = table.rows[0] if table.rows else {"n": 0}
+    if not row["n"]:
+        return PeopleAgreement()
+    cases = about.cases(whole_term("judge", person), Term("why", ":", "disagree"))
+    notes = "; ".join(combined_notes([project_raters(project.db, project.id)[person]]))
+    figures = (row[name] for name in ("value", "n", "ceiling", "ceiling_n"))
+    return PeopleAgreement._make((label_of(row["stat"]), about.rater, person, *figures, cases, notes))
+
+
+def _flags(project: Project, home: Home) -> FlagShares:
+    """The flags of the rater of the other figures if it flags items, else of the first rater that does."""
+    from recjudge_tui.shapes import ANY_ISSUE
+
+    about = home.subject or Subject()
+    shown = home.totals is not None and home.totals.flagged and about.topic is not None
+    rows: tuple[dict[str, Any], ...] = table_of(project, "flags").rows if shown else ()
+    raters = [row["rater"] for row in rows]
+    if not raters:
+        return FlagShares()
+    rater = about.rater if about.rater in raters else raters[0]
+    rows = tuple(row for row in rows if row["rater"] == rater)
+    systems = tuple(dict.fromkeys(row["system"] for row in rows))
+    kinds: dict[str, dict[str, FlagCount]] = {}
+    for row in rows:
+        terms = Term("protocol", ":", row["protocol"]), Term("flag", ":", row["issue"])
+        of = whole_term("judge", rater), whole_term("system", row["system"])
+        count = FlagCount(row["share"], row["count"] or 0, row["n"] or 0, VerdictFilter((*terms, *of)).text())
+        kinds.setdefault(row["issue"], {})[row["system"]] = count
+    often = {issue: -sum(count.flagged for count in by_system.values()) for issue, by_system in kinds.items()}
+    ordered = sorted(kinds.items(), key=lambda kind: (kind[0] != ANY_ISSUE, often[kind[0]]))
+    return FlagShares(rater, systems, tuple(ordered))
+
+
+def _trend(project: Project, home: Home) -> Trend:
+    """The rater's figure of each system over days, or over imports if no list has a time."""
+    from recjudge_tui.reports.trend import FLAGS
+
+    assert home.data is not None
+    about, timed = home.subject or Subject(), bool(home.data.last_served)
+    # one import of lists without times is one period
+    if about.topic is None or not (timed or home.data.imports > 1):
+        return Trend()
+    over = "day" if timed else "import"
+    options = {**about.topic._asdict(), "over": over, "rater": about.rater, "metrics": ("none",)}
+    table = on_cases(project, "trend", EVERY_CASE, **options)
+    rows: list[dict[str, Any]] = [
+        row for row in table.rows
+        if row["figure"] != FLAGS and row["opponent"] is None and row["rater"] == about.rater and row["value"] is not None
+    ]  # fmt: skip
+    by_system: dict[str, list[float]] = {}
+    for row in rows:
+        by_system.setdefault(row["system"], []).append(row["value"])
+    # a system of one import or day alone has no trend
+    lines = {system: values for system, values in by_system.items() if len(values) > 1}
+    rows = [row for row in rows if row["system"] in lines]
+    periods = tuple(dict.fromkeys(row["period"] for row in rows))
+    return Trend(over, rows[0]["figure"], periods, lines) if rows else Trend()
+
+
+_PARTS: Mapping[str, Callable[[Project, Home], object]] = {
+    "totals": _totals,
+    "runs": lambda project, _: newest_runs(project.db, project.id, RUNS_NAMED),
+    "data": lambda project, _: data_counts(project.db, project.id),
+    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "agreement": _agreement, "flags": _flags,
+    "trend": _trend,
+    "untitled": lambda project, _: unknown_items(project.db, project.id),
+}  # fmt: skip

@@ -1,1 +1,0 @@
-"""The contents of a project: runs, judges, costs, experiments; and a check of the installation."""

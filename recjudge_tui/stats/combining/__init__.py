@@ -1,1 +1,0 @@
-"""Several raters combined into one."""
