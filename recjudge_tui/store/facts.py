@@ -84,7 +84,7 @@ def shown_event(table: str = "") -> str:
     """SQL for: a judge may be shown the event.
 
     It is then neither held out nor a copy of an event that is held out for every list of its user
-    (held_out_copies.py handles copies for a single occasion).
+    (`histories.occasion_copies` are those for a single occasion).
     """
     row = f"{table}." if table else ""
     return f"({row}type NOT LIKE {_HELD_OUT_PATTERN} AND {row}is_copy = 0)"

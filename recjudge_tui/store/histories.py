@@ -1,4 +1,4 @@
-"""What users did: their histories as judges see them, the events that are held out from judges, and what metrics are computed on."""
+"""What users did: histories as judges see them, events held out from judges, and what metrics are computed on."""
 
 from __future__ import annotations
 

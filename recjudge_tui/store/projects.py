@@ -1,4 +1,4 @@
-"""Projects: their counts and deletion, what they hold to browse, the panel of the home screen, saved filters, experiments."""
+"""Projects: counts, deletion, what they hold to browse, the home screen, saved filters, experiments."""
 
 from __future__ import annotations
 

@@ -403,7 +403,7 @@ def counted_battles(db: Database, project_id: int) -> list[CountedBattles]:
 # ---- attention ---------------------------------------------------------------------------------------------------
 
 
-# the name of the queue's order, in addition to those of `listing.SORTS`
+# the name of the queue's order, in addition to those of SORTS
 ATTENTION = "attention"
 LOW_CONFIDENCE = 0.6
 _RATERS = "(SELECT id FROM raters WHERE project_id = :project AND kind IN {})"

@@ -14,6 +14,7 @@ import sqlite_utils
 
 from recjudge_tui.errors import StoreError
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import _ours, check_schema, connect, inspect_file
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import RULES, make_project, planned, program, ran, verdicts
@@ -110,7 +111,7 @@ def test_the_command_line_reports_it_once_and_leaves_the_file_alone(
 def test_what_people_add_stays_and_works(judged: Path) -> None:
     with closing(sqlite3.connect(judged)) as connection:
         tables = sqlite_utils.Database(connection)
-        notes = tables["my_notes"]
+        notes = tables.table("my_notes")
         notes.insert(
             {"id": 1, "run_id": 1, "text": "the café run"}, pk="id", foreign_keys=[("run_id", "runs", "id")]
         )
@@ -136,7 +137,7 @@ def test_spaces_and_comments_make_no_difference(judged: Path) -> None:
         assert len(verdicts(db, 1)) == 4
 
 
-def test_the_check_is_quick(db: sqlite3.Connection) -> None:
+def test_the_check_is_quick(db: Database) -> None:
     def seconds() -> float:
         _ours.cache_clear()
         start = time.perf_counter()
@@ -166,7 +167,8 @@ def test_somebody_elses_database_is_left_as_it_is(project_db: Path, schema: str)
 
 def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from recjudge_tui.store.schema import connect\n"
+        "import sys; from pathlib import Path; from recjudge_tui.store.database import Database
+from recjudge_tui.store.schema import connect\n"
         "print(flush=True); sys.stdin.readline()\n"
         "for n in range(12): connect(Path(sys.argv[1]) / f'{n}.db').close()"
     )
@@ -195,7 +197,7 @@ def test_the_file_cannot_load_code_and_its_schema_is_not_trusted(judged: Path) -
         assert db.value("PRAGMA trusted_schema") == (sqlite3.sqlite_version_info < (3, 44))
 
 
-# ---- doctor ---------------------------------------------------------------------------------------------------------------
+# ---- doctor --------------------------------------------------------------------------------
 
 
 def test_inspecting_a_file_changes_nothing_and_finds_damage(project_db: Path) -> None:
@@ -220,7 +222,7 @@ def test_inspecting_a_file_changes_nothing_and_finds_damage(project_db: Path) ->
     assert found.faults
 
 
-# ---- docs/schema.md ---------------------------------------------------------------------------------------------------------
+# ---- docs/schema.md --------------------------------------------------------------------------------
 
 
 def documented(text: str) -> dict[str, list[str]]:
@@ -235,7 +237,7 @@ def documented(text: str) -> dict[str, list[str]]:
     return found
 
 
-def test_every_view_is_documented_with_its_columns_and_every_table_is_named_and_strict(
+def test_views_are_documented_with_their_columns_and_tables_are_named_and_strict(
     project_db: Path,
 ) -> None:
     text = (ROOT / "docs" / "schema.md").read_text(encoding="utf-8")
@@ -245,7 +247,8 @@ def test_every_view_is_documented_with_its_columns_and_every_table_is_named_and_
             v: [row["name"] for row in db.rows(f"PRAGMA table_info({v})")] for v in views
         }
         tables = db.rows(
-            "SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
+            "SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+            " AND name NOT LIKE 'sqlite_%'"
         )
     assert len(tables) >= 20
     assert [
