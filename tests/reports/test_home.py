@@ -21,7 +21,6 @@ from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
-from tests.support.verdicts import Project
 
 
 def _size(path: Path, project: int, cases: str) -> int:

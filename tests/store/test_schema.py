@@ -167,8 +167,7 @@ def test_somebody_elses_database_is_left_as_it_is(project_db: Path, schema: str)
 
 def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect\n"
+        "import sys; from pathlib import Path; from recjudge_tui.store.schema import connect\n"
         "print(flush=True); sys.stdin.readline()\n"
         "for n in range(12): connect(Path(sys.argv[1]) / f'{n}.db').close()"
     )
