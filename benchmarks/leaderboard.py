@@ -52,7 +52,7 @@ def measure(quick: bool = False) -> list[Row]:
     for module in (
         "scipy.sparse.csgraph",
         "recjudge_tui.stats.ranking",
-        "recjudge_tui.reports.boards",
+        "recjudge_tui.reports.leaderboard",
     ):
         import_module(module)
     rows = _fits(made_up(size.battles, SYSTEMS), size.rounds)
@@ -151,7 +151,9 @@ def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     with connect(path) as db:
         (reading,) = _medians(lambda: load_ratings(db, 1, protocols=["pairwise", "arena"]), rounds=rounds)
         for method in ("q", "bt"):
-            made = partial(table_of, Project.numbered(db, 1), "leaderboard", protocol="pairwise", method=method)
+            made = partial(
+                table_of, Project.numbered(db, 1), "leaderboard", protocol="pairwise", method=method
+            )
             (seconds,) = _medians(made, rounds=rounds)
             out.append({
                 "name": f"leaderboard of {verdicts:,} verdicts, {FEW} systems, by {method}",

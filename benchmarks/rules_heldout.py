@@ -184,9 +184,7 @@ def _adversarial(db: Database, users: set[str]) -> dict[str, tuple[int, int, int
         pair = adversarial_pair(a, b)
         if pair is not None and user in users:
             counts.setdefault(pair.variant, []).append(CORRECT * int(np.sign(value)))
-    return {
-        variant: (said.count(1), said.count(-1), said.count(0)) for variant, said in counts.items()
-    }
+    return {variant: (said.count(1), said.count(-1), said.count(0)) for variant, said in counts.items()}
 
 
 # figures

@@ -118,7 +118,9 @@ def with_help_all(command: click.Command, *rare: str) -> click.Command:
             parameter.hidden = True
     explained = "Show every option and exit."
     command.params.append(
-        click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=explained)
+        click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=explained
+        )
     )
     return command
 

@@ -19,12 +19,12 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import Sanity, sanity
 from recjudge_tui.reports.side_by_side import q_metrics, side_by_side
-from recjudge_tui.reports.words import about_base, interval_text, no_pairs, origin_notes, rater_notes
+from recjudge_tui.reports.words import about_base, interval_text, no_pairs, origin_notes, rater_notes, short
 from recjudge_tui.shapes import Base, Battles, base, battles
 from recjudge_tui.stats.arrays import FloatArray, none_if_nan
 from recjudge_tui.stats.defaults import ALPHA, POWER
@@ -341,6 +341,7 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
         row | {
             "place": place_text(row), "interval": interval_text(row, method.kind),
             "ties": f"{row['ties']} ({row['position_ties']})",
+            "ndcg": None if row["ndcg"] is None else short(real(row, "ndcg"), 3),
             # a share in percent
             "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
         }
@@ -350,9 +351,7 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
     one = len(ranked) == 1
     who = () if one else (Column("rater", "rater"), Column("aspect", "aspect"))
     decimals = {"share": 1, "points": 0}.get(method.kind, 3)
-    ndcg = (
-        (Column("ndcg", "nDCG", "float", minor=True),) if any(row["ndcg"] is not None for row in rows) else ()
-    )
+    ndcg = (Column("ndcg", "nDCG", minor=True),) if any(row["ndcg"] is not None for row in rows) else ()
     shown = (
         Column("place", "rank"), Column("system", "system"), *who,
         Column("score", method.label, "float", decimals=decimals), Column("interval", "95 % CI"),

@@ -63,7 +63,15 @@ def board(project: Project, choose: Options, method: str) -> Table:
         Note(text)
         for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))
     ]
-    notes = (*warnings, *table.notes, *empty, *about_base(chosen), *decided_notes(chosen), *scales, *rater_notes(chosen))
+    notes = (
+        *warnings,
+        *table.notes,
+        *empty,
+        *about_base(chosen),
+        *decided_notes(chosen),
+        *scales,
+        *rater_notes(chosen),
+    )
     return replace(table, notes=notes, settings={"method": method})
 
 

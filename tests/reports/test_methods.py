@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from recjudge_tui.reports.boards import METHODS as BOARDS
 
 from recjudge_tui.domain.protocols import PROTOCOLS
+from recjudge_tui.reports.leaderboard import METHODS as BOARDS
 from recjudge_tui.reports.methods import references
 from recjudge_tui.reports.metrics import METRICS
 from recjudge_tui.runs.engine.engine import work

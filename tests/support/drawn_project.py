@@ -36,6 +36,8 @@ def drawn_project(path: Path, systems: tuple[str, str, str] = SYSTEMS, text: str
     )
     give(project, f"anna{text}", dict(labels))
     project.db.execute("UPDATE verdicts SET confidence = 0.55 + 0.1 * (case_id % 4) WHERE run_id IS NOT NULL")
-    project.db.execute("UPDATE cases SET served_at = '2026-05-0' || (1 + (id - 1) / 3 % 3) || 'T08:00:00+00:00'")
+    project.db.execute(
+        "UPDATE cases SET served_at = '2026-05-0' || (1 + (id - 1) / 3 % 3) || 'T08:00:00+00:00'"
+    )
     project.db.connection.commit()
     return project

@@ -58,7 +58,9 @@ def test_the_gate_leaves_with_its_code(db: str, words: tuple[str, ...], code: in
 
 
 def test_the_gate_prints_what_it_found_whether_met_or_not(db: str) -> None:
-    result = Built(Path(db), "films").run("gate -p films --rater june --truth people --against may --format json")
+    result = Built(Path(db), "films").run(
+        "gate -p films --rater june --truth people --against may --format json"
+    )
     assert result.exit_code == 3
     table = json.loads(result.stdout)
     states = {row["figure"]: row["state"] for row in table["rows"]}

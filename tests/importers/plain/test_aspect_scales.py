@@ -131,7 +131,12 @@ def test_boards_use_each_scale(db: Database, project: int) -> None:
     assert "tone" not in {row["aspect"] for row in means.rows}
     assert any("tone: categories without an order have no mean" in note for note in means.notes)
     shares = table(
-        Project(db, project), "leaderboard", protocol="explanation", raters=("ann",), aspect="tone", method="share"
+        Project(db, project),
+        "leaderboard",
+        protocol="explanation",
+        raters=("ann",),
+        aspect="tone",
+        method="share",
     )
     counts = {(row["system"], row["label"]): row["count"] for row in shares.rows}
     assert counts["x", "cold"] == sum(given[3] == 1 for given in ANN[1::2])

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recjudge_tui.reports.boards import METHODS
 from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
@@ -15,6 +14,7 @@ from textual.pilot import Pilot
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.marks import METHOD_NAMES
+from recjudge_tui.reports.leaderboard import METHODS
 from recjudge_tui.stats.agreement import FUNCTIONS
 from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.projects import create_project, project_id
