@@ -23,36 +23,35 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
-from recjudge_tui.store.prompts.prompts import finer_labels
-from recjudge_tui.store.raters.raters import find_rater, rater_row
-from recjudge_tui.store.runs.runs import run_row
-from recjudge_tui.store.verdicts.answers import CallRows, load_answers, load_calls
-from recjudge_tui.store.verdicts.changes import run_configurations
-from recjudge_tui.store.verdicts.flags import FlaggedLists, folded, load_flags
-from recjudge_tui.store.verdicts.generations import (
-    CaseOccasions,
-    case_occasions,
-    in_generation,
-    newest_judged,
-)
-from recjudge_tui.store.verdicts.ratings import (
+from recjudge_tui.store.answers import CallRows, load_answers, load_calls, run_configurations
+from recjudge_tui.store.prompts import finer_labels
+from recjudge_tui.store.raters import find_rater, rater_row
+from recjudge_tui.store.ratings import (
     CaseColumns,
+    CaseOccasions,
     Crowd,
     EarlierLists,
+    FlaggedLists,
     Question,
     Rater,
     Ratings,
     Verdicts,
+    case_occasions,
     count_up_to,
+    folded,
+    in_generation,
     load_cases,
+    load_flags,
     load_questions,
+    newest_judged,
     newest_lists,
     of_selection,
     project_questions,
     project_raters,
     run_verdicts,
+    stored_scales,
 )
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.runs import run_row
 
 if TYPE_CHECKING:
     from recjudge_tui.project import Project

@@ -68,7 +68,7 @@ from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
-from recjudge_tui.store.occasions import untimed_note
+from recjudge_tui.store.cases import untimed_note
 
 SYSTEM = "system"
 TABLES = ("confusion", "by_label", "together", "ensembles", "benchmark")

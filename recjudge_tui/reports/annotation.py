@@ -12,9 +12,8 @@ from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.registry import usual_statistic
-from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
-from recjudge_tui.store.annotation.tasks import project_assignments
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import Vote, done_seconds, project_assignments, votes
 
 _COLUMNS = columns(
     "annotator|Annotator", "protocol", "open|Open|int", "done|Done|int", "skipped|Skipped|int",

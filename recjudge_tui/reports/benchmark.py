@@ -12,8 +12,8 @@ from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.declare import Options, table_of
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question, Rater, project_questions, project_raters
 
 _COLUMNS = columns(
     "part|Part", "protocol rater", "of|Reference", "figure label? count? value ci_low ci_high n note"

@@ -15,12 +15,12 @@ from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies.profile import profile_text
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
-from recjudge_tui.store.cases.cases import case_row
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.case_detail import CaseDetail, case_detail
+from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.verdicts.case_detail import CaseDetail, case_detail
-from recjudge_tui.store.verdicts.listing import case_verdicts
+from recjudge_tui.store.histories import read_history
+from recjudge_tui.store.verdicts import case_verdicts
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid

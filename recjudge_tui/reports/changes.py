@@ -62,11 +62,7 @@ from recjudge_tui.stats.hypotheses import (
 )
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import prompt_text
-from recjudge_tui.store.runs.judges import newest_judges
-from recjudge_tui.store.runs.runs import list_runs
-from recjudge_tui.store.verdicts.changes import (
+from recjudge_tui.store.answers import (
     Answered,
     Cell,
     ChangedCase,
@@ -74,7 +70,10 @@ from recjudge_tui.store.verdicts.changes import (
     changed_cases,
     run_configurations,
 )
-from recjudge_tui.store.verdicts.ratings import Ratings, project_questions, project_raters
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts import prompt_text
+from recjudge_tui.store.ratings import Ratings, project_questions, project_raters
+from recjudge_tui.store.runs import list_runs, newest_judges
 
 MCNEMAR, STUART_MAXWELL, SIGN_FLIPS = "McNemar, exact", "Stuart-Maxwell", "sign flips over users"
 NO_SIDE = (

@@ -24,10 +24,10 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.store.calls import CaseCost, case_costs
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.costs import CaseCost, case_costs
-from recjudge_tui.store.verdicts.ratings import Question, Ratings, project_raters
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question, Ratings, project_raters
 
 _CASES = columns(
     "rater", "judge|(Judge)", "protocol prompt", "aspects|Aspects", "shots|Shots", "cases|Cases|int",

@@ -36,8 +36,8 @@ from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
 from recjudge_tui.stats.estimate import undefined
 from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question
 
 _SYSTEM = columns("system rater protocol? issue")
 _SHARE = (

@@ -44,15 +44,15 @@ from recjudge_tui.stats.hypotheses import holm_claims, sign_test
 from recjudge_tui.stats.intervals import ALL_EQUAL, AT_END, share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.stats.registry import STATISTICS
-from recjudge_tui.store.data.catalogue import check_systems
-from recjudge_tui.store.runs.judges import ServedModel, served_models
-from recjudge_tui.store.verdicts.ratings import (
+from recjudge_tui.store.data import check_systems
+from recjudge_tui.store.ratings import (
     Question,
     Verdicts,
     newest_lists,
     project_questions,
     project_raters,
 )
+from recjudge_tui.store.runs import ServedModel, served_models
 
 MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
 _WINS, _FAILURES = "win_rate", "failure_rate"

@@ -20,21 +20,25 @@ from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns,
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import reused_words
-from recjudge_tui.store.cases.cases import case_count, list_cases
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.data.catalogue import event_counts, heldout_types, repeated_events, systems
-from recjudge_tui.store.data.held_out_copies import held_out_copies
-from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.imports.imports import list_imports
-from recjudge_tui.store.projects.projects import project_counts, project_overview
-from recjudge_tui.store.projects.saved_filters import saved_filters as stored_filters
-from recjudge_tui.store.prompts.prompts import list_prompts
-from recjudge_tui.store.raters.raters import list_raters
-from recjudge_tui.store.runs.conditions import run_conditions
-from recjudge_tui.store.runs.progress import run_failures
-from recjudge_tui.store.runs.runs import list_runs, run_progress, run_row, run_summary
-from recjudge_tui.store.verdicts.ratings import project_raters
-from recjudge_tui.store.verdicts.triage_log import project_entries
+from recjudge_tui.store.cases import case_count, list_cases
+from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems
+from recjudge_tui.store.database import Database, StoredRow, now
+from recjudge_tui.store.histories import held_out_copies
+from recjudge_tui.store.imports import list_imports
+from recjudge_tui.store.projects import project_counts, project_overview
+from recjudge_tui.store.projects import saved_filters as stored_filters
+from recjudge_tui.store.prompts import list_prompts
+from recjudge_tui.store.raters import list_raters
+from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.store.runs import (
+    list_runs,
+    run_conditions,
+    run_failures,
+    run_progress,
+    run_row,
+    run_summary,
+)
+from recjudge_tui.store.triage import project_entries
 
 
 def _listed(

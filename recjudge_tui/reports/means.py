@@ -31,7 +31,7 @@ from recjudge_tui.reports.words import about_base, interval_text, no_verdicts, r
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.ratings import Question
 
 _WHO = columns("system rater aspect")
 _MEANS = (

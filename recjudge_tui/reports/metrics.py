@@ -44,13 +44,17 @@ from recjudge_tui.stats.retrieval import (
     coverage,
     list_values,
 )
-from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
-from recjudge_tui.store.data.catalogue import check_judgeable, systems
-from recjudge_tui.store.data.held_out_copies import held_out_copies
-from recjudge_tui.store.data.heldout import has_held_out, lists_of, load_evaluation_data
-from recjudge_tui.store.occasions import untimed_count, untimed_note
-from recjudge_tui.store.verdicts.generations import judged_content
-from recjudge_tui.store.verdicts.ratings import CaseColumns
+from recjudge_tui.store.cases import untimed_count, untimed_note
+from recjudge_tui.store.data import check_judgeable, systems
+from recjudge_tui.store.histories import (
+    current_list_ids,
+    has_held_out,
+    held_out_copies,
+    lists_of,
+    load_evaluation_data,
+    ranked_slates,
+)
+from recjudge_tui.store.ratings import CaseColumns, judged_content
 
 COVERAGE = "coverage"
 METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)

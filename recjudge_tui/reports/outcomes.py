@@ -25,8 +25,8 @@ from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
 from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
 from recjudge_tui.stats.planning import FEWEST_EXPECTED, FEWEST_IMPRESSIONS, Arm, lift, two_proportions
 from recjudge_tui.stats.ranking import outcome_estimates
-from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
-from recjudge_tui.store.verdicts.ratings import Question, project_questions
+from recjudge_tui.store.projects import Outcome, list_outcomes, unknown_outcome
+from recjudge_tui.store.ratings import Question, project_questions
 
 _WHAT = columns("experiment|Experiment", "system_a|System A", "system_b|System B")
 

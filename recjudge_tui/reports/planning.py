@@ -38,8 +38,8 @@ from recjudge_tui.stats.planning import (
     user_sizes,
     win_rate_discordance,
 )
-from recjudge_tui.store.data.catalogue import check_systems
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.data import check_systems
+from recjudge_tui.store.ratings import Question
 
 _FEW_USERS = 30
 _WHO = columns("rater system opponent")

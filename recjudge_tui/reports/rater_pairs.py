@@ -24,8 +24,8 @@ from recjudge_tui.stats.combining import Rule, joint
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question, Rater, Ratings
 
 ALL = "all"
 Sides = tuple[FloatArray, FloatArray]

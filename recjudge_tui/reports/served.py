@@ -10,7 +10,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Note
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import RunIdentity, ServedModel, prompt_match
+from recjudge_tui.store.runs import RunIdentity, ServedModel, prompt_match
 
 Runs = Sequence[RunIdentity] | Sequence[ServedModel]
 _LONGEST = 60

@@ -22,9 +22,15 @@ from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.ranking import q_of
-from recjudge_tui.store.runs.judges import newest_judges
-from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
-from recjudge_tui.store.verdicts.ratings import CaseColumns, Question, Verdicts, of_selection
+from recjudge_tui.store.ratings import (
+    CaseColumns,
+    Question,
+    Verdicts,
+    in_generation,
+    newest_judged,
+    of_selection,
+)
+from recjudge_tui.store.runs import newest_judges
 
 METRICS = ("auc", "ndcg", "ndcg_explicit", "urd")
 # the metric that measures the quality an aspect asks about (RecSys Arena)

@@ -31,13 +31,12 @@ from recjudge_tui.stats.intervals import Bounds, group_means
 from recjudge_tui.stats.planning import Arm, lift
 from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_counts
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
-from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
-from recjudge_tui.store.data.catalogue import check_systems, heldout_types, slate_systems
-from recjudge_tui.store.data.heldout import load_evaluation_data
-from recjudge_tui.store.occasions import case_periods, slate_periods
-from recjudge_tui.store.projects.experiments import list_outcomes, outcome_days
-from recjudge_tui.store.runs.judges import run_identities
-from recjudge_tui.store.verdicts.ratings import CaseColumns, Question, flags_and_runs
+from recjudge_tui.store.cases import case_periods, slate_periods
+from recjudge_tui.store.data import check_systems, heldout_types, slate_systems
+from recjudge_tui.store.histories import current_list_ids, load_evaluation_data, ranked_slates
+from recjudge_tui.store.projects import list_outcomes, outcome_days
+from recjudge_tui.store.ratings import CaseColumns, Question, flags_and_runs
+from recjudge_tui.store.runs import run_identities
 
 WIN_RATE, RATING, MEAN, SHARE, FLAGS = "win_rate", "rating", "mean", "share", "flags"
 _NOT_ALL = "no rating: not all systems met in this period, and a line compares the same systems"

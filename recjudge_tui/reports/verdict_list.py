@@ -15,10 +15,9 @@ from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_fi
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
-from recjudge_tui.store.verdicts.filter_names import check_filter_names
-from recjudge_tui.store.verdicts.listing import VerdictRow, filtered_ids, verdict_rows
-from recjudge_tui.store.verdicts.ratings import project_raters
+from recjudge_tui.store.filters import check_filter_names
+from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.store.verdicts import ATTENTION, Queue, VerdictRow, filtered_ids, queue, verdict_rows
 
 _COLUMNS = columns(
     "verdict_id|(Verdict)", "case_id|Case", "user_id|User", "context|Context", "served_at|Served|time",

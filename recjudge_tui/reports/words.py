@@ -25,8 +25,8 @@ from recjudge_tui.shapes import (
 )  # fmt: skip
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
-from recjudge_tui.store.occasions import untimed_note
-from recjudge_tui.store.verdicts.ratings import Question, Ratings
+from recjudge_tui.store.cases import untimed_note
+from recjudge_tui.store.ratings import Question, Ratings
 
 _NAMED = 8
 

@@ -21,8 +21,8 @@ from recjudge_tui.reports.changes import (
 )
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.hypotheses import bowker, sign_flip_test, stuart_maxwell
-from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
-from recjudge_tui.store.verdicts.changes import Cell
+from recjudge_tui.store.answers import Cell
+from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from tests.support.verdicts import (
     Project,
     give,

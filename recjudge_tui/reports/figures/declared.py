@@ -222,7 +222,7 @@ _STRONGEST = math.log(4)
 
 def _q_matrix(about: About) -> Drawn:
     from recjudge_tui.stats.defaults import ALPHA
-    from recjudge_tui.store.data.catalogue import known_systems
+    from recjudge_tui.store.data import known_systems
 
     rater, topic = about.choose("rater", about.raters), about.topic
     names = sorted(known_systems(about.project.db, about.project.id))
@@ -263,7 +263,7 @@ def _q_matrix(about: About) -> Drawn:
 
 
 def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
-    from recjudge_tui.store.cases.cases import cases_between
+    from recjudge_tui.store.cases import cases_between
 
     return cases_between(project.db, project.id, str(row["system"]), str(row["opponent"]))
 
@@ -407,7 +407,7 @@ def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
 def _trend(about: About) -> Drawn:
     from recjudge_tui.reports.declare import on_cases
     from recjudge_tui.reports.trend import FLAGS, WIN_RATE
-    from recjudge_tui.store.occasions import has_dated_cases
+    from recjudge_tui.store.cases import has_dated_cases
 
     rater, topic = about.choose("rater", about.raters), about.topic
     usual = "day" if has_dated_cases(about.project.db, about.project.id) else "import"
@@ -457,7 +457,7 @@ def _trend(about: About) -> Drawn:
 
 
 def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
-    from recjudge_tui.store.occasions import case_periods
+    from recjudge_tui.store.cases import case_periods
 
     periods = case_periods(project.db, project.id, cast(Over, figure.chosen("over")))
     return (case for case, period in periods.items() if period == row["period"])
@@ -595,7 +595,7 @@ def _runs(about: About) -> Drawn:
 
 
 def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
-    from recjudge_tui.store.verdicts.changes import cases_by_run
+    from recjudge_tui.store.answers import cases_by_run
 
     runs = cases_by_run(project.db, project.id, *figure.topic)
     return next((run.cases for run in runs if str(run.id) == row["run"]), ())
@@ -790,8 +790,8 @@ def figure(
         occasions_note,
         systems_note,
     )
-    from recjudge_tui.store.data.catalogue import check_systems
-    from recjudge_tui.store.occasions import check_contexts
+    from recjudge_tui.store.cases import check_contexts
+    from recjudge_tui.store.data import check_systems
 
     known, given = options_of(name), given or {}
     if strict and (
@@ -843,7 +843,7 @@ def _sentence(note: str) -> str:
 def _about_raters(about: About, rows: Iterable[Row]) -> Iterator[str]:
     """Sentences for the caption about the raters in a figure."""
     from recjudge_tui.reports.common.scales import combined_notes
-    from recjudge_tui.store.verdicts.ratings import project_raters
+    from recjudge_tui.store.ratings import project_raters
 
     keys = ("rater", "rater_a", "rater_b", "truth")
     raters = project_raters(about.project.db, about.project.id)

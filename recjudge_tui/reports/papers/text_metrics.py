@@ -18,9 +18,8 @@ from recjudge_tui.errors import RunError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.papers.runner import Missing
 from recjudge_tui.stats.text import jieba_cutter
-from recjudge_tui.store.cases.metric_inputs import explanation_texts
-from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts
-from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.histories import explanation_texts
+from recjudge_tui.store.raters import DerivedVerdict, ensure_rater, replace_verdicts
 
 Words = Sequence[str]
 Cut = Callable[[str], Words]

@@ -14,9 +14,8 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.plan.domain import without_domain_words
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.raters.raters import find_rater, judged_kinds
-from recjudge_tui.store.runs.progress import prompt_label
-from recjudge_tui.store.runs.runs import runs_of_rater
+from recjudge_tui.store.raters import find_rater, judged_kinds
+from recjudge_tui.store.runs import prompt_label, stored_runs
 
 
 class AlreadyJudgedError(RunError):
@@ -108,7 +107,7 @@ def _runs_on(db: Database, rater_id: int, protocol: Protocol) -> list[StoredRow]
     """The rater's runs on the same subject, oldest first."""
     subject = protocol.facts.subject
     return [
-        row for row in runs_of_rater(db, rater_id) if protocol_named(row["protocol"]).facts.subject == subject
+        row for row in stored_runs(db, rater_id=rater_id) if protocol_named(row["protocol"]).facts.subject == subject
     ]
 
 

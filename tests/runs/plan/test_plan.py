@@ -14,12 +14,12 @@ from recjudge_tui.judges.providers.openai import DEFAULT_URL
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.store.cases.snapshots import load_material
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import get_prompt
-from recjudge_tui.store.raters.raters import ensure_rater
-from recjudge_tui.store.runs.runs import delete_run
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import get_prompt
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.runs import delete_run
 from tests.support.requests import sent_request
 from tests.support.runs import SECRET, SERIES, add_lists, calls, load, make_project, plan, plan_run, planned
 

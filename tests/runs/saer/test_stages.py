@@ -21,10 +21,9 @@ from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.runs.saer.plan import is_finished, plan_saer, plan_second
 from recjudge_tui.runs.saer.request import SaerRequest, saer_request
 from recjudge_tui.runs.saer.shares import dropped_systems, poor_shares
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from tests.support.runs import (
     RULES,
     add_lists,
