@@ -68,7 +68,7 @@ def project_new(database: Database, name: str) -> None:
     Example:
       recjudge project new movies
     """
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.projects import create_project
 
     create_project(database, name)
     narrate(f"project “{name}” created; next, import data: recjudge import FILE -p {name} --as items")
@@ -99,8 +99,7 @@ def project_delete(database: Database, name: str | None, project: str | None, ye
     Example:
       recjudge project delete movies --yes
     """
-    from recjudge_tui.store.projects.deletion import delete_project
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.projects import delete_project, project_id
 
     if not (name or project):
         raise click.UsageError("name the project")
@@ -286,7 +285,7 @@ def imports_undo(database: Database, import_id: int) -> None:
     Example:
       recjudge imports undo 3
     """
-    from recjudge_tui.store.imports.imports import undo_import
+    from recjudge_tui.store.imports import undo_import
 
     undone = undo_import(database, import_id)
     narrate(
@@ -317,8 +316,8 @@ def cases_show(database: Database, case_id: int, project: str | None) -> Callabl
       recjudge cases show 12 --plain
     """
     from recjudge_tui.reports.cases import case_page, case_report
-    from recjudge_tui.store.cases.cases import case_row
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.cases import case_row
+    from recjudge_tui.store.projects import project_id
 
     if project and case_row(database, case_id)["project_id"] != project_id(database, project):
         raise click.UsageError(f"case {case_id} is not of project “{project}”")
@@ -340,7 +339,7 @@ def filters_save(project: Project, name: str, filter_text: str) -> None:
     Example:
       recjudge cases filters save -p movies doubtful 'why:swap conf<.6'
     """
-    from recjudge_tui.store.projects.saved_filters import save_filter
+    from recjudge_tui.store.projects import save_filter
 
     replaced = save_filter(project.db, project.id, name, filter_text)
     narrate(f"filter “{name.strip()}” {'replaced' if replaced else 'saved'}")
@@ -355,7 +354,7 @@ def filters_delete(project: Project, name: str) -> None:
     Example:
       recjudge cases filters delete -p movies doubtful
     """
-    from recjudge_tui.store.projects.saved_filters import delete_filter
+    from recjudge_tui.store.projects import delete_filter
 
     delete_filter(project.db, project.id, name)
     narrate(f"filter “{name.strip()}” deleted")

@@ -98,7 +98,7 @@ def judge_test(
     from recjudge_tui.errors import JudgeError
     from recjudge_tui.prompting.trial import probe
     from recjudge_tui.reports.judges import probe_table
-    from recjudge_tui.store.runs.judges import save_capabilities
+    from recjudge_tui.store.runs import save_capabilities
 
     judge_spec = chosen_judge(spec, address)
     with open_db(db) as database:
@@ -136,7 +136,7 @@ def prompt_list(database: Database) -> Table:
       recjudge prompt list
     """
     from recjudge_tui.reports.listings import prompts
-    from recjudge_tui.store.prompts.prompts import load_shipped
+    from recjudge_tui.store.prompts import load_shipped
 
     load_shipped(database)
     return prompts(database)
@@ -158,7 +158,7 @@ def prompt_show(database: Database, name: str, case_id: int | None, as_published
     """
     from recjudge_tui.domain.text import safe_text
     from recjudge_tui.prompting.trial import request_now
-    from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_text
+    from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text
 
     if as_published and case_id is None:
         raise click.UsageError("--as-published needs --case ID: the form shows in the text of a case")
@@ -182,7 +182,7 @@ def prompt_copy(database: Database, name: str, file: Path) -> None:
     Example:
       recjudge prompt copy pairwise-shopping mine.toml
     """
-    from recjudge_tui.store.prompts.prompts import copy_prompt, load_shipped
+    from recjudge_tui.store.prompts import copy_prompt, load_shipped
 
     load_shipped(database)
     own = copy_prompt(database, name, file)
@@ -201,7 +201,7 @@ def prompt_diff(database: Database, first: str, second: str) -> None:
     """
     from recjudge_tui.domain.text import safe_text
     from recjudge_tui.reports.changes import prompt_diff
-    from recjudge_tui.store.prompts.prompts import load_shipped, prompt_text
+    from recjudge_tui.store.prompts import load_shipped, prompt_text
 
     load_shipped(database)
     before, after = (prompt_text(database, name) for name in (first, second))
@@ -220,7 +220,7 @@ def prompt_lint(file: Path) -> None:
     """
     from recjudge_tui.domain.text import safe_text
     from recjudge_tui.prompting.drafts import located_findings
-    from recjudge_tui.store.prompts.prompts import read_prompt
+    from recjudge_tui.store.prompts import read_prompt
 
     findings = located_findings(file, read_prompt(file))
     for finding in findings:
@@ -240,7 +240,7 @@ def prompt_add(database: Database, file: Path) -> None:
       recjudge prompt add mine.toml
     """
     from recjudge_tui.prompting.drafts import located_findings
-    from recjudge_tui.store.prompts.prompts import add_prompt, read_prompt
+    from recjudge_tui.store.prompts import add_prompt, read_prompt
 
     for finding in located_findings(file, read_prompt(file)):
         narrate(finding)
@@ -257,7 +257,7 @@ def prompt_delete(database: Database, name: str) -> None:
     Example:
       recjudge prompt delete mine@2
     """
-    from recjudge_tui.store.prompts.prompts import delete_prompt, load_shipped
+    from recjudge_tui.store.prompts import delete_prompt, load_shipped
 
     load_shipped(database)
     versions = delete_prompt(database, name)
@@ -296,7 +296,7 @@ def prompt_try(
     """
     from recjudge_tui.prompting.trial import try_prompt
     from recjudge_tui.reports.judges import trial_table
-    from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
+    from recjudge_tui.store.prompts import get_prompt, load_shipped
 
     judge = chosen_judge(spec, address)
     load_shipped(database)
@@ -523,7 +523,7 @@ def batch_run(
 
 def _report(database: Database, run_id: int, tally: ImportTally) -> None:
     from recjudge_tui.reports.runs import outcome_line
-    from recjudge_tui.store.runs.runs import run_progress
+    from recjudge_tui.store.runs import run_progress
 
     for line in tally.lines():
         narrate(line)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Row, Table
     from recjudge_tui.stats.combining import Rule
     from recjudge_tui.store.database import Database
-    from recjudge_tui.store.inspection import RunningRun
+    from recjudge_tui.store.schema import RunningRun
 
 
 PROJECTS = {"synthetic-shop": "shop", "synthetic-films": "films"}
@@ -114,8 +114,8 @@ def _judge(database: Database, project: str) -> None:
     from recjudge_tui.runs import start
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.runs.plan.settings import settings_for
-    from recjudge_tui.store.projects.projects import project_id
-    from recjudge_tui.store.runs.runs import list_runs
+    from recjudge_tui.store.projects import project_id
+    from recjudge_tui.store.runs import list_runs
 
     identity = project_id(database, project)
     done = {row["protocol"] for row in list_runs(database, identity) if row["state"] == "done"}
@@ -137,8 +137,8 @@ def _print_summary(database: Database) -> None:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import readable, write_table
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.store.projects.projects import project_id
-    from recjudge_tui.store.runs.runs import list_runs
+    from recjudge_tui.store.projects import project_id
+    from recjudge_tui.store.runs import list_runs
 
     click.echo("Synthetic data, judged by “rules”, which is not a language model.")
     for project in PROJECTS:
@@ -170,7 +170,7 @@ def _print_tables(database: Database, project: str) -> None:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import write_table
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.projects import project_id
 
     opened = Project(database, project_id(database, project), project)
     tables = [
@@ -350,7 +350,7 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 def _installation(db: str | None) -> Table:
     from recjudge_tui.reports import doctor as checks
     from recjudge_tui.settings import config_dir, database_path
-    from recjudge_tui.store.inspection import read_mounts
+    from recjudge_tui.system import read_mounts
 
     path = database_path(db)
     looked, screen = checks.inspected_file(path), shutil.get_terminal_size()

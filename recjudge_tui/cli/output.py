@@ -46,7 +46,7 @@ def names(text: str | None) -> tuple[str, ...]:
 def open_db(db: str | None) -> Database:
     """The database that `--db` or the environment names; a missing file is created. Use it in a `with` block."""
     from recjudge_tui.settings import database_path
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
 
     return connect(database_path(db), notify=narrate)
 

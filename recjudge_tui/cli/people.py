@@ -52,8 +52,7 @@ def verdicts_decide(
       recjudge verdicts decide 812 override --to Tie
     """
     from recjudge_tui.config_file import reader_name
-    from recjudge_tui.store.verdicts.answers import parse_choice
-    from recjudge_tui.store.verdicts.triage_log import record
+    from recjudge_tui.store.triage import parse_choice, record
 
     if (action == "override") != (label is not None):
         raise click.UsageError("override needs --to LABEL, and no other action takes it")
@@ -71,7 +70,7 @@ def verdicts_undo(project: Project) -> None:
       recjudge verdicts undo -p movies
     """
     from recjudge_tui.config_file import reader_name
-    from recjudge_tui.store.verdicts.triage_log import undo_last
+    from recjudge_tui.store.triage import undo_last
 
     entry = undo_last(project.db, project.id, reader_name())
     if entry is None:
@@ -97,11 +96,11 @@ def rater_delete(project: Project, name: str, yes: bool) -> None:
     """
     from recjudge_tui.domain.text import quantity
     from recjudge_tui.runs.control.lease import refuse_when_active
-    from recjudge_tui.store.raters.raters import delete_rater, rater_row
-    from recjudge_tui.store.runs.runs import runs_of_rater
+    from recjudge_tui.store.raters import delete_rater, rater_row
+    from recjudge_tui.store.runs import stored_runs
 
     row = rater_row(project.db, project.id, name)
-    for run in runs_of_rater(project.db, row["id"]):
+    for run in stored_runs(project.db, rater_id=row["id"]):
         refuse_when_active(project.db, run["id"])
     if not yes:
         click.confirm(f"Delete rater “{name}” with its runs and verdicts?", abort=True, err=True)
@@ -120,10 +119,10 @@ def rater_rename(project: Project, name: str, new_name: str) -> None:
       recjudge rater rename gpt-4o gpt-4o-temperature-0 -p movies
     """
     from recjudge_tui.runs.control.lease import refuse_when_active
-    from recjudge_tui.store.raters.raters import rater_row, rename_rater
-    from recjudge_tui.store.runs.runs import runs_of_rater
+    from recjudge_tui.store.raters import rater_row, rename_rater
+    from recjudge_tui.store.runs import stored_runs
 
-    for run in runs_of_rater(project.db, rater_row(project.db, project.id, name)["id"]):
+    for run in stored_runs(project.db, rater_id=rater_row(project.db, project.id, name)["id"]):
         refuse_when_active(project.db, run["id"])
     rename_rater(project.db, project.id, name, new_name)
     narrate(f"rater “{name}” is now called “{new_name.strip()}”")
@@ -141,7 +140,7 @@ def rater_kind(project: Project, name: str, kind: RaterKind) -> None:
     Example:
       recjudge rater kind judge-anna annotator -p movies
     """
-    from recjudge_tui.store.raters.raters import change_kind
+    from recjudge_tui.store.raters import change_kind
 
     change_kind(project.db, project.id, name, kind)
     narrate(f"rater “{name}” is of kind {kind}")
@@ -182,7 +181,7 @@ def rater_combine(
       recjudge rater combine jury --rule dawid-skene qwen llama rules -p movies
     """
     from recjudge_tui.people.raters import combine as combined
-    from recjudge_tui.store.raters.raters import list_raters
+    from recjudge_tui.store.raters import list_raters
 
     people = [row["name"] for row in list_raters(project.db, project.id) if row["kind"] == "annotator"]
     summary = combined(project.db, project.id, name, rule, raters or people, quorum)
@@ -335,7 +334,7 @@ def annotate_open(project: Project, annotator: str, protocol: str | None) -> Non
       recjudge annotate open -p movies --as ana
     """
     from recjudge_tui.domain.text import quantity
-    from recjudge_tui.store.annotation.tasks import chosen_assignment, rater_assignment
+    from recjudge_tui.store.people import chosen_assignment, rater_assignment
 
     assignment = chosen_assignment(project.db, project.id, annotator, protocol)
     _need_terminal()

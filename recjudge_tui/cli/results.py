@@ -86,8 +86,8 @@ def outcome_add(
     from recjudge_tui.domain.occasions import parse_time
     from recjudge_tui.reports.declare import make
     from recjudge_tui.reports.outcomes import outcome_of
-    from recjudge_tui.store.data.catalogue import known_systems
-    from recjudge_tui.store.projects.experiments import add_outcome
+    from recjudge_tui.store.data import known_systems
+    from recjudge_tui.store.projects import add_outcome
 
     start = parse_time(began, of_day=time.min) if began else ""
     end = parse_time(ended) if ended else ""
@@ -112,7 +112,7 @@ def outcome_delete(project: Project, name: str) -> None:
     Example:
       recjudge outcome delete june -p shop
     """
-    from recjudge_tui.store.projects.experiments import delete_outcome
+    from recjudge_tui.store.projects import delete_outcome
 
     delete_outcome(project.db, project.id, name)
     narrate(f"experiment “{name}” deleted")
@@ -301,7 +301,7 @@ def reproduced(
     """A paper with its own data in a temporary database, and a project's raters if one is named or has them."""
     from recjudge_tui.files import scratch_folder
     from recjudge_tui.reports.papers.runner import Own, reproduce
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
 
     with ExitStack() as stack:
         scratch = stack.enter_context(scratch_folder())
@@ -321,8 +321,8 @@ def reproduced(
 def _own_project(database: Database, project: str | None, raters: tuple[str, ...]) -> Project:
     """The named project, else the only one that has these raters."""
     from recjudge_tui.project import Project
-    from recjudge_tui.store.projects.projects import project_names
-    from recjudge_tui.store.verdicts.ratings import project_raters
+    from recjudge_tui.store.projects import project_names
+    from recjudge_tui.store.ratings import project_raters
 
     if project is not None:
         return Project.named(database, project)
@@ -367,7 +367,7 @@ def _release(
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.runner import NO_MARKUP, Missing
     from recjudge_tui.reports.papers.text_metrics import with_text_metrics
-    from recjudge_tui.store.imports.imports import imported_layouts
+    from recjudge_tui.store.imports import imported_layouts
 
     if data is not None:
         for kind, count in left_out(import_zhang2024(db, "zhang2024", data, scratch)).items():

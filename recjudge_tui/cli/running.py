@@ -72,7 +72,7 @@ def work_on(
     from recjudge_tui.reports.listings import failure_lines
     from recjudge_tui.reports.runs import outcome_line
     from recjudge_tui.runs.start import work
-    from recjudge_tui.store.runs.runs import run_progress, run_row
+    from recjudge_tui.store.runs import run_progress, run_row
 
     with following_run(run_progress(database, run_id)) as show:
         result = work(database, run_id, show)
@@ -296,7 +296,7 @@ def _narrate_of(protocol: str, line: str) -> None:
 def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
     from recjudge_tui.reports.runs import cost_range, duration, estimate_lines
     from recjudge_tui.runs.saer.plan import is_finished
-    from recjudge_tui.store.runs.runs import run_progress
+    from recjudge_tui.store.runs import run_progress
 
     for stage in plan.stages:
         if stage.existing and stage.run_id is not None:
@@ -378,7 +378,7 @@ def runs_show(database: Database, run_id: int, project: str | None) -> Table:
       recjudge runs show 3
     """
     from recjudge_tui.reports.listings import run
-    from recjudge_tui.store.runs.runs import run_row
+    from recjudge_tui.store.runs import run_row
 
     if project and run_row(database, run_id)["project"] != project:
         raise click.UsageError(f"run {run_id} is not of project “{project}”")
@@ -485,7 +485,7 @@ def runs_rename(database: Database, run_id: int, name: str) -> None:
     Example:
       recjudge runs rename 3 "before the new prompt"
     """
-    from recjudge_tui.store.runs.runs import rename_run
+    from recjudge_tui.store.runs import rename_run
 
     rename_run(database, run_id, name)
     narrate(f"run {run_id} is called “{name.strip()}”" if name.strip() else f"run {run_id} has no name")
@@ -502,7 +502,7 @@ def runs_delete(database: Database, run_id: int, yes: bool) -> None:
       recjudge runs delete 3 --yes
     """
     from recjudge_tui.runs.control.lease import refuse_when_active
-    from recjudge_tui.store.runs.runs import delete_run, run_summary
+    from recjudge_tui.store.runs import delete_run, run_summary
 
     row = run_summary(database, run_id)
     refuse_when_active(database, run_id)

@@ -37,34 +37,31 @@ from recjudge_tui.runs.plan.selection import select_cases
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.plan.users import cases_of_users
 from recjudge_tui.stats.combining import Rule
-from recjudge_tui.store.annotation.other_annotators import (
-    Vote,
-    finished_task,
-    save_agreed,
-    settled_cases,
-    votes,
-)
-from recjudge_tui.store.annotation.tasks import (
+from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
+from recjudge_tui.store.data import ItemViews
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import (
     NewTask,
     Task,
+    Vote,
     add_tasks,
     excluded_cases,
+    finished_task,
     last_position,
     newest_run,
     own_tasks,
     project_assignments,
     run_shows,
+    save_agreed,
+    settled_cases,
     skip_task,
     submit_verdict,
     task_annotators,
+    votes,
 )
-from recjudge_tui.store.cases.cases import CaseKey, case_row, ensure_cases, judged_cases
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.item_views import ItemViews
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_by_id
-from recjudge_tui.store.raters.raters import ensure_rater, list_raters
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
+from recjudge_tui.store.raters import ensure_rater, list_raters
+from recjudge_tui.store.runs import run_row
 
 # ---- case --------------------------------------------------------------------------------------------------------
 

@@ -22,24 +22,26 @@ from recjudge_tui.stats.combining import MOST_LABELS, RULES, Rule, joint
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
-from recjudge_tui.store.cases.metric_inputs import (
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import (
     MeasuredCase,
     ensure_list_cases,
     ensure_text_cases,
+    load_evaluation_data,
     ranked_slates,
     referred_texts,
 )
-from recjudge_tui.store.data.heldout import load_evaluation_data
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.combined import (
+from recjudge_tui.store.raters import (
     DerivedVerdict,
     InputVerdict,
+    ensure_rater,
+    find_rater,
     input_verdicts,
+    rater_row,
     replace_verdicts,
     tie_label,
 )
-from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.ratings import stored_scales
 
 # ---- combine -----------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,8 @@ from recjudge_tui.people.annotation import ShownCase, shown_case
 from recjudge_tui.reports.common.stream import text_file, write_rows
 from recjudge_tui.reports.common.table import save_text
 from recjudge_tui.reports.common.writers.json_text import harmless
-from recjudge_tui.store.annotation.tasks import Task, chosen_assignment, own_tasks, task_of
-from recjudge_tui.store.annotation.tokens import task_token
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import Task, chosen_assignment, own_tasks, task_of, task_token
 
 # ---- task export -------------------------------------------------------------------------------------------------
 

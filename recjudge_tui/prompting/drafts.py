@@ -19,7 +19,7 @@ from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.arena import analysis_field
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import (
+from recjudge_tui.store.prompts import (
     get_prompt,
     list_prompts,
     own_name,
@@ -28,7 +28,7 @@ from recjudge_tui.store.prompts.prompts import (
     store_prompt,
     stored_version,
 )
-from recjudge_tui.store.verdicts.example_sources import example_source
+from recjudge_tui.store.verdicts import example_source
 
 # ---- drafts ------------------------------------------------------------------------------------------------------
 

@@ -54,12 +54,11 @@ from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.requests import Setup, build_request, material_now, setup_of
 from recjudge_tui.runs.plan.settings import check_form, settings_for
 from recjudge_tui.runs.prices import cost_at, price_of
-from recjudge_tui.store.cases.cases import case_row
+from recjudge_tui.store.calls import CallKey, calls_of_verdict
+from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts.prompts import list_prompts
-from recjudge_tui.store.runs.calls import CallKey, calls_of_verdict
-from recjudge_tui.store.runs.judges import judge_capabilities
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.prompts import list_prompts
+from recjudge_tui.store.runs import judge_capabilities, run_row
 
 # ---- trial -------------------------------------------------------------------------------------------------------
 

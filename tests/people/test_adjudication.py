@@ -13,8 +13,8 @@ from recjudge_tui.people.annotation import (
     settle,
     start_adjudication,
 )
-from recjudge_tui.store.annotation.tasks import submit_verdict, task_of
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import submit_verdict, task_of
 from tests.support.annotators import assigned, films, judges, tasks, verdicts
 
 

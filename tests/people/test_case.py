@@ -6,11 +6,11 @@ import pytest
 
 from recjudge_tui.people.annotation import ShownCase, guidelines, shown_case
 from recjudge_tui.prompting.trial import request_now
-from recjudge_tui.store.annotation.tasks import Task, task_of
-from recjudge_tui.store.cases.cases import case_row
-from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
+from recjudge_tui.store.people import Task, task_of
+from recjudge_tui.store.prompts import get_prompt, load_shipped
 from tests.support.annotators import assigned, films, tasks
 from tests.support.runs import load, planned
 

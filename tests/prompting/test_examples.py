@@ -12,8 +12,8 @@ from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, list_prompts
-from recjudge_tui.store.verdicts.triage_log import record
+from recjudge_tui.store.prompts import get_prompt, list_prompts
+from recjudge_tui.store.triage import record
 from tests.support.runs import RULES, make_project, planned
 
 WHY = "The second list repeats what the person rated low."

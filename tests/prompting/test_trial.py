@@ -11,7 +11,7 @@ from recjudge_tui.prompting import trial as trial_module
 from recjudge_tui.prompting.trial import try_prompt
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt
+from recjudge_tui.store.prompts import get_prompt
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, make_project, planned, server_judge
 from tests.support.servers.process import ServerProcess, start

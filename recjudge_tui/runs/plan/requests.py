@@ -17,14 +17,12 @@ from recjudge_tui.protocols.profile import profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies.profile import profile_text
 from recjudge_tui.runs.plan.context import shown_user
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.explanations import explanation_view
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.images import image_contents
-from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.calls import CallKey, profile_reply
+from recjudge_tui.store.cases import load_material
+from recjudge_tui.store.data import explanation_view, image_contents, slate_top
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.runs.calls import CallKey, profile_reply
+from recjudge_tui.store.histories import read_history
+from recjudge_tui.store.prompts import prompt_by_id
 
 
 class Setup(NamedTuple):

@@ -11,7 +11,7 @@ from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.judges.prefix_memory import PrefixMemory
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls
-from recjudge_tui.store.cases.snapshots import ShownCase
+from recjudge_tui.store.cases import ShownCase
 
 MOST_CALLS = 200
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.drawn_project import drawn_project
 from tests.support.runs import load, make_project, plan, planned

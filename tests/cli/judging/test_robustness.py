@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from recjudge_tui.cli.running import robustness
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.adversarial_project import make_taste_project
 from tests.support.planted_project import make_shop
 from tests.support.runs import RULES, planned, ran

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.panel import project_panel
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id, project_panel
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
 

@@ -14,7 +14,7 @@ import pytest
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.declared import FIGURES, figure
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.commands import commands, formats_of, ran
 from tests.support.renamed_project import JUDGES, PEOPLE, drawn, stored
 

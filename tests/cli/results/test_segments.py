@@ -14,7 +14,7 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.runs import load
 from tests.support.visits import VISITS, make_visits

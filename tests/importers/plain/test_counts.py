@@ -6,15 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from scipy.stats import beta, binomtest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import project_id
 from tests.support.importing import Load
 from tests.support.verdicts import Project, table
 
