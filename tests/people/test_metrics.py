@@ -149,8 +149,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from recjudge_tui.people import raters as metric_raters
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.projects import project_id
 store = metric_raters.replace_verdicts
 def killed(db, *rest):
     store(db, *rest)
