@@ -18,11 +18,10 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.lint import lint
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import read_prompt
-from recjudge_tui.store.verdicts.attention import queue
-from recjudge_tui.store.verdicts.listing import filtered_ids, verdict_rows
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import read_prompt
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import filtered_ids, queue, verdict_rows
 from recjudge_tui.tui.kit.choice import Choice
 from tests.support.annotators import PROJECT, films, judges, verdicts
 from tests.support.app.driving import filter_by, press, running, shown, until
@@ -153,7 +152,6 @@ def test_its_run_is_planned_asked_and_read(project: Project) -> None:
 def test_the_commands_offer_it(project: Project) -> None:
     assert "explanation|match|duel|saer" in project.help("run")
     assert "explanation|match|duel" in project.help("annotate", "plan")
-    assert "[pairwise|arena|duel]" in project.help("robustness", "position")
 
 
 def test_its_prompt_is_listed_and_checked(project: Project) -> None:
@@ -291,7 +289,7 @@ def test_figures_plans_and_estimates_know_it(project: Project) -> None:
     assert {row["measure"] for row in estimates} == {"share"}
     page = project.folder / "report.html"
     project.command("report", "-p", PROJECT, "-o", page)
-    assert "Rating shares: match" in page.read_text(encoding="utf-8")
+    assert "Shares of labels: match" in page.read_text(encoding="utf-8")
 
 
 def test_a_run_of_it_may_stop_when_it_is_decided(project: Project) -> None:

@@ -16,8 +16,8 @@ import pytest
 
 from recjudge_tui import NotebookProject, open_project
 from recjudge_tui.errors import NotFoundError, StoreError, UsageError
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, completion, serving

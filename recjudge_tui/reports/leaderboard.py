@@ -19,12 +19,12 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import Sanity, sanity
 from recjudge_tui.reports.side_by_side import q_metrics, side_by_side
-from recjudge_tui.reports.words import about_base, interval_text, no_pairs, origin_notes, rater_notes
+from recjudge_tui.reports.words import about_base, interval_text, no_pairs, origin_notes, rater_notes, short
 from recjudge_tui.shapes import Base, Battles, base, battles
 from recjudge_tui.stats.arrays import FloatArray, none_if_nan
 from recjudge_tui.stats.defaults import ALPHA, POWER
@@ -110,23 +110,18 @@ def _check(choose: Options, method: str, of_pairs: bool) -> None:
     if method not in known:
         raise UsageError(f"no method “{method}”", f"Available: {', '.join(known)}.")
     if (method in METHODS) != of_pairs:
-        fitting = tuple(METHODS) if of_pairs else _ALONE
-        raise UsageError(
-            f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
-        )
+        fitting = ", ".join(METHODS if of_pairs else _ALONE)
+        raise UsageError(f"method “{method}” does not fit {choose.protocol}", f"Available: {fitting}.")
     if choose.k is not None and choose.table != "metrics":
         raise UsageError(
             f"k is the cutoff of offline metrics, which table “{choose.table}” does not have",
             "Leave k out, or choose the table “metrics”.",
         )
+    table = f"table “{choose.table}”"
     if choose.table in ("matrix", "metrics", "side-by-side") and not of_pairs:
-        raise UsageError(
-            f"table “{choose.table}” needs verdicts on two lists, which {choose.protocol} does not give"
-        )
+        raise UsageError(f"{table} needs verdicts on two lists, which {choose.protocol} does not give")
     if choose.crowd and choose.table in ("metrics", "side-by-side"):
-        raise UsageError(
-            f"table “{choose.table}” is not available for a crowd", "Use the ranking or the matrix."
-        )
+        raise UsageError(f"{table} is not available for a crowd", "Use the ranking or the matrix.")
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
@@ -341,6 +336,7 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
         row | {
             "place": place_text(row), "interval": interval_text(row, method.kind),
             "ties": f"{row['ties']} ({row['position_ties']})",
+            "ndcg": None if row["ndcg"] is None else short(real(row, "ndcg"), 3),
             # a share in percent
             "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
         }
@@ -350,9 +346,7 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
     one = len(ranked) == 1
     who = () if one else (Column("rater", "rater"), Column("aspect", "aspect"))
     decimals = {"share": 1, "points": 0}.get(method.kind, 3)
-    ndcg = (
-        (Column("ndcg", "nDCG", "float", minor=True),) if any(row["ndcg"] is not None for row in rows) else ()
-    )
+    ndcg = (Column("ndcg", "nDCG", minor=True),) if any(row["ndcg"] is not None for row in rows) else ()
     shown = (
         Column("place", "rank"), Column("system", "system"), *who,
         Column("score", method.label, "float", decimals=decimals), Column("interval", "95 % CI"),
@@ -453,6 +447,12 @@ _MATRIX = (
 )  # fmt: skip
 
 
+_ABOUT_MATRIX = """\
+Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users
+lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;\
+ p: its test, Holm's correction over all pairs of one rater and aspect""".splitlines()
+
+
 def matrix(project: Project, choose: Options) -> Table:
     """One row per rater, aspect, system and opponent, systems in the order of their rank by Q, with the test of each two."""
     chosen = base(project, choose.selection())
@@ -469,13 +469,5 @@ def matrix(project: Project, choose: Options) -> Table:
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
     lines = [] if rows else [Note(no_pairs(chosen))]
     lines += [*about_base(chosen), *origin_notes(chosen), *rater_notes(chosen)]
-    lines += [
-        definition(
-            "Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users"
-        ),
-        definition(
-            "lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;"
-            " p: its test, Holm's correction over all pairs of one rater and aspect"
-        ),
-    ]
+    lines += map(definition, _ABOUT_MATRIX)
     return Table(f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines))

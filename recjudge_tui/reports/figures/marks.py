@@ -300,6 +300,8 @@ def sentence(
         parts += [", " if at else " ", *([f"{text} "] if text else [])]
         parts.append(Bold(interval_text(row, value, percent=percent)))
     known = (by_name[name] for name in says if name in by_name and rows[0].get(name) is not None)
+    # the score may be one of them
+    known = (column for column in known if column.label != what)
     cells = [f", {column.label} {_cell(rows[0][column.name], column)}" for column in known]
     note = next((text for row in rows if (text := note_text(row, value))), "")
     return (*parts, "".join(cells) + note)
