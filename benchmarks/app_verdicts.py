@@ -180,7 +180,7 @@ def _keys_while_written(terminal: Terminal, path: Path, keys: int) -> tuple[floa
 
 
 def _like_scan_ms(path: Path) -> float:
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
 
     with connect(path) as db:
         begun = time.perf_counter()

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, run_command
 from recjudge_tui.runs.control import limits
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.billing import MORE_SCENARIOS, PRICES, SCENARIOS, Outcome, Scenario, play
 from tests.support.runs import make_project
 

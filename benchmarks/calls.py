@@ -25,13 +25,13 @@ from recjudge_tui.judges.providers.openai import OpenAIJudge
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.store.cases.snapshots import load_material
+from recjudge_tui.store.calls import outstanding
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.runs.calls import outstanding
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import prompt_by_id
+from recjudge_tui.store.runs import run_row
+from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 from tests.support.servers.process import ServerProcess, start
 

@@ -45,7 +45,7 @@ def measure(quick: bool = False) -> list[Row]:
     for module in (
         "scipy.stats",
         "recjudge_tui.stats.agreement",
-        "recjudge_tui.store.verdicts.ratings",
+        "recjudge_tui.store.ratings",
     ):
         import_module(module)
     scores = made_up() if quick else released() or made_up()
@@ -109,8 +109,8 @@ def _intervals(scores: Scores) -> Row:
 def _from_database(path: Path, verdicts: int) -> Row:
     """Pearson at 3 levels for each aspect, from the database file; includes opening it and the schema check."""
     from recjudge_tui.stats.agreement import group_mean
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.verdicts.ratings import Question, load_ratings
+    from recjudge_tui.store.ratings import Question, load_ratings
+    from recjudge_tui.store.schema import connect
 
     def ours() -> list[float | None]:
         figures = []
@@ -244,9 +244,9 @@ def made_up(texts: int = 2536) -> Scores:
 
 def generate(path: Path, cases: int) -> None:
     """A judge's and the users' scores of `cases` texts, 9 per pair of user and film, 8 pairs per user, 4 aspects."""
-    from recjudge_tui.store.clock import now
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.database import now
+    from recjudge_tui.store.projects import create_project
+    from recjudge_tui.store.schema import connect
 
     rng = np.random.default_rng(0)
     with connect(path) as db, db.transaction():

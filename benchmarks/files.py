@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, command_parser
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.mutated_files import FAMILIES, Mutated, import_mutated
 
 COUNT, QUICK_COUNT = 300, 4

@@ -18,7 +18,7 @@ from benchmarks.projects import load, write_tables
 from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 
 SYSTEMS = 2
 

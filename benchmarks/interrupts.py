@@ -22,7 +22,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, command_parser
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.runs import command
 
 FORMS = ("csv", "gz", "zip", "jsonl", "json", "parquet", "pipe", "open pipe")

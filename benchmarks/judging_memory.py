@@ -16,8 +16,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 from tests.support.servers.process import start
 

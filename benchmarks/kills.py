@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,8 +27,7 @@ from benchmarks.rows import Row, command_parser
 from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from tests.support.older_files import file_before
+from recjudge_tui.store.schema import connect
 from tests.support.runs import command, intact, load, make_project, planned, ran, server_judge, verdicts
 from tests.support.servers.process import start
 
@@ -70,9 +68,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "metric": ("rater metric -p films ndcg", "SELECT count(*) FROM verdicts"),
     "plan": ("annotate plan -p films --protocol pairwise --annotators ana,ben", "SELECT count(*) FROM annotation_tasks"),
 }  # fmt: skip
-# a file of an older version: the migration, and how many rows must exist in any case
-MIGRATION = "migration"
-OLD_ROWS = Path(__file__).resolve().parent.parent / "tests/store/older/project_0012.sql"
 _ANSWER = '{"reasoning": "It fits.", "flagged_items": [], "category": "Good Match"}'
 
 
@@ -103,7 +98,7 @@ def killed(size: Size, seed: int, *, show: bool = False) -> dict[str, Tally]:
     rng, end = random.Random(seed), time.monotonic() + size.seconds
     kills: Counter[str] = Counter()
     wrong: dict[str, list[str]] = {}
-    kinds = (*RUNS, *COMMANDS, MIGRATION)
+    kinds = (*RUNS, *COMMANDS)
     while len(wrong) < len(kinds) or time.monotonic() < end:
         for kind in kinds:
             if kind in wrong and time.monotonic() > end:
@@ -112,8 +107,6 @@ def killed(size: Size, seed: int, *, show: bool = False) -> dict[str, Tally]:
                 path = Path(folder) / "kills.db"
                 if kind in RUNS:
                     tally = _run(path, RUNS[kind], rng, size.a_run)
-                elif kind == MIGRATION:
-                    tally = _migration(path, rng, size.a_command)
                 else:
                     tally = _command(path, COMMANDS[kind], rng, size.a_command)
             kills[kind] += tally.kills
@@ -203,44 +196,6 @@ def _results(db: Database, run: int) -> Path:
         for line in calls.read_text(encoding="utf-8").splitlines()
     ), encoding="utf-8")  # fmt: skip
     return results
-
-
-def _migration(path: Path, rng: random.Random, most: int) -> Tally:
-    """The update of an older file that is killed: the next start completes it, and no files are left behind."""
-    kills, wrong = 0, []
-    (folder := path.with_name("older")).mkdir()
-    old = file_before("0013", OLD_ROWS, folder)
-    with closing(sqlite3.connect(old)) as connection:
-        # large enough that the update takes longer than the start
-        connection.execute(
-            """INSERT INTO items (project_id, import_id, item_id, title, brand, category, attributes)
-               WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
-               SELECT project_id, import_id, 'more' || i, title, brand, category, attributes
-               FROM n, (SELECT * FROM items LIMIT 1)"""
-        )
-        connection.commit()
-        counts = {
-            table: _count(connection, table) for table in ("items", "verdicts", "calls", "slates", "runs")
-        }
-    copy = path.with_name("copy.db")
-    for _ in range(most):
-        for left in path.parent.glob("copy.db*"):
-            left.unlink()
-        shutil.copyfile(old, copy)
-        call = ("project", "list", "--db", copy)
-        # a file appears beside the database as soon as the update begins
-        kills += _killed_after(call, rng.uniform(0, 0.6), lambda: len(list(path.parent.glob("copy.db*"))) > 1)
-        code, _, err = ran(*call)
-        if code:
-            wrong.append(err)
-        with connect(copy) as db:
-            now = {table: _count(db.connection, table) for table in counts}
-            if not intact(db) or now != counts:
-                wrong.append(f"the file is damaged: {now} instead of {counts}")
-        lying = [entry.name for entry in path.parent.glob("copy.db*") if entry.suffix not in (".db", ".bak")]
-        if lying:
-            wrong.append(f"left: {lying}")
-    return Tally(kills, tuple(wrong))
 
 
 def _count(connection: sqlite3.Connection, table: str) -> int:

@@ -144,8 +144,8 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.verdicts.ratings import load_ratings
+    from recjudge_tui.store.ratings import load_ratings
+    from recjudge_tui.store.schema import connect
 
     out = []
     with connect(path) as db:
@@ -178,9 +178,9 @@ def _medians(*functions: Callable[[], object], rounds: int) -> list[float]:
 
 def generate(path: Path, verdicts: int) -> None:
     """A project with a rater's verdict on every one of its pairs, a user each, all pairs of five systems."""
-    from recjudge_tui.store.clock import now
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.database import now
+    from recjudge_tui.store.projects import create_project
+    from recjudge_tui.store.schema import connect
 
     pairs = [(f"s{i}", f"s{j}") for i in range(FEW) for j in range(i + 1, FEW)]
     with connect(path) as db, db.transaction():

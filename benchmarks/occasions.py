@@ -19,7 +19,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 
 USERS, QUICK_USERS = 10_000, 50

@@ -21,7 +21,7 @@ from benchmarks.rows import Row, run_command
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.retrieval import EvaluationData, GroundTruth, RankedList, list_values
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 
 ITEMS, TOP, HELD = 2000, 10, 8
 Codes = npt.NDArray[np.int64]

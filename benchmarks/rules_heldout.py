@@ -21,6 +21,7 @@ from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+
 from benchmarks.made_lists import (
     CONTENT,
     GENRE,
@@ -46,10 +47,10 @@ from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.stats.hypotheses import holm, sign_test
 from recjudge_tui.stats.retrieval import list_values
-from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.histories import lists_of, load_evaluation_data
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -25,7 +25,7 @@ def measure(quick: bool = False) -> list[Row]:
     days, users, rounds = QUICK if quick else FULL
     from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
 
     size = f"{days} days x {SYSTEMS} systems x {users:,} users"
     with tempfile.TemporaryDirectory() as folder:
@@ -73,9 +73,9 @@ def _median(function: Callable[[], object], rounds: int) -> tuple[float, float]:
 
 def generate(path: Path, days: int, users: int) -> None:
     """A project with one rater's verdict on every list."""
-    from recjudge_tui.store.clock import now
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.database import now
+    from recjudge_tui.store.projects import create_project
+    from recjudge_tui.store.schema import connect
 
     times = [f"{date(2025, 1, 1) + timedelta(day)}T08:00:00+00:00" for day in range(days)]
     lists = [

@@ -13,9 +13,9 @@ BATCH = 25
 
 def generate(path: Path, verdicts: int) -> None:
     """A project `big` with one run of `verdicts` pairwise verdicts, both orders answered."""
-    from recjudge_tui.store.clock import now
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.database import now
+    from recjudge_tui.store.projects import create_project
+    from recjudge_tui.store.schema import connect
 
     with connect(path) as db, db.transaction():
         project = create_project(db, "big")
@@ -64,8 +64,8 @@ def write_on(path: Path, per_second: int, seconds: float) -> int:
     Returns how many were written. The run is leased by this process, so that the app treats it as active.
     """
     from recjudge_tui.runs.control.lease import acquire
-    from recjudge_tui.store.clock import now
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.database import now
+    from recjudge_tui.store.schema import connect
 
     with connect(path) as db:
         db.execute("UPDATE runs SET state = 'running'")

@@ -147,7 +147,7 @@ class NotebookProject(Project):
         The keys are the columns of `recjudge export verdicts`.
         """
         from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
-        from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
+        from recjudge_tui.store.verdicts import EXPORTED, exported_rows
 
         if chunk < 1:
             raise UsageError("chunk must be at least 1")
@@ -183,7 +183,7 @@ class NotebookProject(Project):
         from recjudge_tui.runs.engine.engine import work
         from recjudge_tui.runs.plan.plan import RunRequest
         from recjudge_tui.runs.plan.settings import settings_for
-        from recjudge_tui.store.runs.runs import run_row, set_wanted
+        from recjudge_tui.store.runs import run_row, set_wanted
 
         if self.db.read_only:
             raise UsageError(

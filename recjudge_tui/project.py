@@ -10,8 +10,8 @@ from pathlib import Path
 from recjudge_tui.errors import UsageError
 from recjudge_tui.settings import database_path
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id, project_name, project_names
+from recjudge_tui.store.projects import project_id, project_name, project_names
+from recjudge_tui.store.schema import connect
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ lists that its rater judged. Each shape is built here and nowhere else; a report
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -22,36 +23,35 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
-from recjudge_tui.store.prompts.prompts import finer_labels
-from recjudge_tui.store.raters.raters import find_rater, rater_row
-from recjudge_tui.store.runs.runs import run_row
-from recjudge_tui.store.verdicts.answers import CallRows, load_answers, load_calls
-from recjudge_tui.store.verdicts.changes import run_configurations
-from recjudge_tui.store.verdicts.flags import FlaggedLists, folded, load_flags
-from recjudge_tui.store.verdicts.generations import (
-    CaseOccasions,
-    case_occasions,
-    in_generation,
-    newest_judged,
-)
-from recjudge_tui.store.verdicts.ratings import (
+from recjudge_tui.store.answers import CallRows, load_answers, load_calls, run_configurations
+from recjudge_tui.store.prompts import finer_labels
+from recjudge_tui.store.raters import find_rater, rater_row
+from recjudge_tui.store.ratings import (
     CaseColumns,
+    CaseOccasions,
     Crowd,
     EarlierLists,
+    FlaggedLists,
     Question,
     Rater,
     Ratings,
     Verdicts,
+    case_occasions,
     count_up_to,
+    folded,
+    in_generation,
     load_cases,
+    load_flags,
     load_questions,
+    newest_judged,
     newest_lists,
     of_selection,
     project_questions,
     project_raters,
     run_verdicts,
+    stored_scales,
 )
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.runs import run_row
 
 if TYPE_CHECKING:
     from recjudge_tui.project import Project
@@ -96,7 +96,7 @@ class Base:
 
     def is_nominal(self, question: Question) -> bool:
         """Whether a question is answered by categories without an order."""
-        scale = stored_scales(self.project.db, self.project.id).get((question.protocol, question.aspect))
+        scale = stored_scales(self.project.db, self.project.id).get(question[1:])
         return scale is not None and not scale.ordered
 
 
@@ -108,21 +108,15 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     """
     raters = project_raters(project.db, project.id)
     if selection.raters and selection.crowd:
-        raise UsageError(
-            "a figure is about single raters or a crowd, not both", next_step="Leave out one of them."
-        )
+        reason = "a figure is about single raters or a crowd, not both"
+        raise UsageError(reason, next_step="Leave out one of them.")
     for name in selection.raters:
         rater_row(project.db, project.id, name)
     named = selection.raters or _crowd_members(project, selection.crowd, raters)
     protocols = protocols_meeting(selection.protocol)
-    every = [
-        q for q in project_questions(project.db, project.id) if protocols is None or q.protocol in protocols
-    ]
-    aspects = sorted({question.aspect for question in every})
-    if selection.aspect is not None and aspects and selection.aspect not in aspects:
-        raise UsageError(
-            f"there are no verdicts on an aspect “{selection.aspect}”", f"Available: {', '.join(aspects)}."
-        )
+    every = project_questions(project.db, project.id)
+    every = [q for q in every if protocols is None or q.protocol in protocols]
+    _check_aspect(every, selection.aspect)
     asked = [q for q in every if selection.aspect in (None, q.aspect) and (not named or q.rater in named)]
     left_out = LeftOut()
     if not named and not selection.readers:
@@ -131,6 +125,14 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     ratings = newest_lists(ratings) if newest else ratings
     ratings = _as_crowd(ratings) if selection.crowd else ratings
     return Base(project, selection, ratings, tuple(_ordered(ratings, selection.protocol)), left_out)
+
+
+def _check_aspect(questions: Iterable[Question], aspect: str | None, under: str = "") -> None:
+    """Raises UsageError for an aspect without verdicts, unless there are no verdicts at all."""
+    judged = sorted({question.aspect for question in questions})
+    if judged and aspect is not None and aspect not in judged:
+        reason = f"there are no verdicts on an aspect “{aspect}”{under}"
+        raise UsageError(reason, f"Available: {', '.join(judged)}.")
 
 
 def protocols_meeting(protocol: str | None) -> list[str] | None:
@@ -147,20 +149,14 @@ def usual_questions(
 ) -> tuple[list[Question], LeftOut]:
     """The questions without those of readers, and of a person with fewer than FEWEST_CASES labels where somebody else has
     as many; `named` raters count in any case."""
-    counts: dict[tuple[str, str], dict[str, int]] = {}
-    for question in asked:
-        by_rater = counts.setdefault(_same(question), {})
-        count = count_up_to(project.db, project.id, question, FEWEST_CASES)
-        by_rater[question.rater] = min(by_rater.get(question.rater, 0) + count, FEWEST_CASES)
-    free = [question for question in asked if question.rater not in named]
-    readers = {question.rater for question in free if raters[question.rater].kind in READERS}
-    few = {
-        q
-        for q in free
-        if q.rater not in readers
-        and raters[q.rater].kind in FIRST_HAND
-        and counts[_same(q)][q.rater] < FEWEST_CASES <= max(counts[_same(q)].values())
-    }
+    counts: Counter[tuple[tuple[str, str], str]] = Counter()
+    for q in asked:
+        counts[_same(q), q.rater] += count_up_to(project.db, project.id, q, FEWEST_CASES)
+    enough = {same for (same, _), count in counts.items() if count >= FEWEST_CASES}
+    free = [q for q in asked if q.rater not in named]
+    readers = {q.rater for q in free if raters[q.rater].kind in READERS}
+    people = [q for q in free if q.rater not in readers and raters[q.rater].kind in FIRST_HAND]
+    few = {q for q in people if _same(q) in enough and counts[_same(q), q.rater] < FEWEST_CASES}
     kept = [q for q in asked if q.rater not in readers and q not in few]
     return kept, LeftOut(tuple(sorted(readers)), tuple(sorted({q.rater for q in few})))
 
@@ -172,12 +168,8 @@ def _same(question: Question) -> tuple[str, str]:
 
 def _ordered(ratings: Ratings, protocol: str | None) -> list[Question]:
     """By aspect (overall first), judges before people. A judge's verdicts count only under the protocol itself."""
-    raters = ratings.raters
-    kept = [
-        q
-        for q in ratings.verdicts
-        if protocol in (None, q.protocol) or raters[q.rater].kind not in RUN_RATERS
-    ]
+    raters, every = ratings.raters, ratings.verdicts
+    kept = [q for q in every if protocol in (None, q.protocol) or raters[q.rater].kind not in RUN_RATERS]
     return sorted(kept, key=lambda q: (q.aspect != OVERALL, q.aspect, rank_of(raters[q.rater]), q.protocol))
 
 
@@ -193,16 +185,13 @@ def _crowd_members(project: Project, named: tuple[str, ...], raters: Mapping[str
     """Raises NotFoundError for an unknown rater, UsageError for fewer than two or for a metric."""
     if not named:
         return []
-    everyone = named == (CROWD_OF_ALL,)
-    if everyone:
-        chosen = [name for name, rater in raters.items() if rater.kind == "annotator"]
+    chosen, known = [name for name, rater in raters.items() if rater.kind == "annotator"], ""
+    if named == (CROWD_OF_ALL,):
+        known = f"There {'is' if len(chosen) == 1 else 'are'} {quantity(len(chosen), 'annotator')}."
     else:
         chosen = list(dict.fromkeys(str(rater_row(project.db, project.id, name)["name"]) for name in named))
     if len(chosen) < 2:
-        known = f"There {'is' if len(chosen) == 1 else 'are'} {quantity(len(chosen), 'annotator')}."
-        raise UsageError(
-            "a crowd needs at least two raters", known if everyone else "", "Name them: --crowd A,B,..."
-        )
+        raise UsageError("a crowd needs at least two raters", known, "Name them: --crowd A,B,...")
     for name in chosen:
         if raters[name].of_metrics:
             raise UsageError(f"{name} is a metric, and a crowd is made of raters on one scale")
@@ -285,9 +274,7 @@ def battles(ratings: Ratings, question: Question, groups: int = 1) -> Battles:
     `groups`: how many such tables are examined; the p values are corrected for this number.
     """
     verdicts, cases = ratings.verdicts[question], ratings.cases
-    order: IntArray = np.arange(verdicts.row.size)
-    if (np.diff(verdicts.row) < 0).any():
-        order = np.argsort(verdicts.row, kind="stable")
+    order = np.argsort(verdicts.row, kind="stable")
     row, outcome, flipped = verdicts.row[order], np.sign(verdicts.value[order]), verdicts.flipped[order]
     both = np.concatenate([cases.system_a[row], cases.system_b[row]])
     codes, size = encode(both)
@@ -360,12 +347,10 @@ class Answers:
 
     def by_systems(self) -> list[tuple[str, str, Answers]]:
         """The answers on each pair of systems, by name."""
-        many = len(self.cases.systems)
+        names, many = self.cases.systems, len(self.cases.systems)
         code = self.cases.system_a[self.row] * many + self.cases.system_b[self.row]
-        names = self.cases.systems
-        return [
-            (names[pair // many], names[pair % many], self.among(code == pair)) for pair in np.unique(code)
-        ]
+        met = np.unique(code)
+        return [(names[pair // many], names[pair % many], self.among(code == pair)) for pair in met]
 
     def both_orders(self) -> BothOrders:
         columns = (self.run + 1, self.row, self.sample)
@@ -474,10 +459,8 @@ class Items:
         """The index of an issue in any spelling; None for ANY_ISSUE. Raises UsageError for one that nobody flags."""
         known = [ANY_ISSUE, *map(folded, self.lists.issues)]
         if folded(name) not in known:
-            raise UsageError(
-                f"no rater flags an issue “{name}”",
-                f"Available: {', '.join([ANY_ISSUE, *self.lists.issues])}.",
-            )
+            available = ", ".join([ANY_ISSUE, *self.lists.issues])
+            raise UsageError(f"no rater flags an issue “{name}”", f"Available: {available}.")
         return known.index(folded(name)) - 1 if folded(name) != ANY_ISSUE else None
 
     def shown(self, question: Question) -> BoolArray:
@@ -553,6 +536,10 @@ class Meeting(NamedTuple):
     b: Question
     protocol: str
     aspect: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.protocol}, {self.aspect}"
 
 
 @dataclass(frozen=True)
@@ -721,9 +708,8 @@ class Pairs:
 def generation_notes(earlier: int, later: int) -> list[str]:
     """How many cases are left out because their lists are not those that a figure is about."""
     notes = [f"{quantity(earlier, 'case')} of earlier lists left out"] if earlier else []
-    return notes + (
-        [f"{quantity(later, 'case')} of later lists, which not all of them judged, left out"] if later else []
-    )
+    of_later = f"{quantity(later, 'case')} of later lists, which not all of them judged, left out"
+    return notes + ([of_later] if later else [])
 
 
 def pairs(cases: CaseColumns, sides: Sequence[Side], within: BoolArray | None = None) -> Pairs:
@@ -831,17 +817,12 @@ def meet(
         rater_row(project.db, project.id, name)
     protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
-    judged = {question.aspect for question in under_protocol(every, raters, selection.protocol)}
-    if judged and selection.aspect is not None and selection.aspect not in judged:
-        under = f" under {selection.protocol}" if selection.protocol else ""
-        raise UsageError(
-            f"there are no verdicts on an aspect “{selection.aspect}”{under}",
-            f"Available: {', '.join(sorted(judged))}.",
-        )
+    asked = under_protocol(every, raters, selection.protocol)
+    _check_aspect(asked, selection.aspect, f" under {selection.protocol}" if selection.protocol else "")
     questions, left_out = every, LeftOut()
     if not selection.raters and not selection.readers:
         questions, left_out = usual_questions(project, every, raters, [truth] if truth else [])
-        about = {q.rater for q in under_protocol(every, raters, selection.protocol) if q not in questions}
+        about = {q.rater for q in asked if q not in questions}
         left_out = LeftOut(*(tuple(name for name in names if name in about) for names in left_out))
     found = meetings(questions, raters, selection, truth)
     ratings = verdicts_of(project, (q for meeting in found for q in meeting[:2]), selection)
@@ -952,9 +933,8 @@ def source(project: Project, word: str) -> Source:
         raise NotFoundError(
             f"run {number} belongs to project {run['project']}", next_step="Name that project."
         )
-    return Source(
-        f"{run['rater']} (run {run['id']})", run["rater"], run["rater_id"], run["id"], run["protocol"]
-    )
+    name = f"{run['rater']} (run {run['id']})"
+    return Source(name, run["rater"], run["rater_id"], run["id"], run["protocol"])
 
 
 @dataclass(frozen=True)
@@ -1095,12 +1075,9 @@ def matched_sides(
             replaced = _matched(
                 cases, occasions, verdicts, verdicts, newest_judged(cases.lifetimes, others.row)
             )
-    of_runs = []
-    for run in reversed(run_configurations(project.db, later.rater_id, question.protocol)):
-        own = later._replace(run_id=run.run_id).verdicts(project, ratings, question)
-        of_runs += [(run.run_id, own)] if own.row.size else []
-        if len(of_runs) == 2:
-            break
+    runs = reversed(run_configurations(project.db, later.rater_id, question.protocol))
+    own = ((x.run_id, later._replace(run_id=x.run_id).verdicts(project, ratings, question)) for x in runs)
+    of_runs = list(islice((run for run in own if run[1].row.size), 2))
     if len(of_runs) < 2:
         return replaced
     (new_id, new), (old_id, old) = of_runs

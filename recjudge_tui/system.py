@@ -1,12 +1,14 @@
-"""What the operating system sets: the limit of open files, core dumps, the standard streams."""
+"""What the operating system sets: open files, core dumps, the standard streams, file systems."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
+import re
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from recjudge_tui.errors import RecjudgeError
 
@@ -99,3 +101,54 @@ def drop_output() -> None:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
         os.close(nothing)
+
+
+MOUNTS = Path("/proc/mounts")
+# several machines or a userspace driver may share these: shared memory and locks are not reliable on them
+_SHARED = {
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs", "ocfs2", "gfs2",
+    "vboxsf", "virtiofs", "prl_fs", "davfs", "drvfs", "fuse",
+}  # fmt: skip
+
+
+def can_write(path: Path) -> bool:
+    """Whether this user may write the file and its folder, or the nearest existing folder above it."""
+    if path.exists() and not os.access(path, os.W_OK):
+        return False
+    folder = next((parent for parent in path.absolute().parents if parent.exists()), path.absolute().parent)
+    return folder.is_dir() and os.access(folder, os.W_OK)
+
+
+def read_mounts() -> str | None:
+    """The kernel's list of mounted file systems, or None where there is none (not Linux)."""
+    try:
+        return MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+
+
+def file_system(path: Path, mounts: str) -> str:
+    """The file system (`ext4`, `nfs4`, `fuse.sshfs`) that holds the path, from the lines of /proc/mounts; '' if unknown.
+
+    The longest mount point above the resolved path wins; among equal ones the last, which is mounted on top.
+    """
+    target = path.resolve()
+    best, kind = -1, ""
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), fields[1]))
+        depth = len(point.parts)
+        if depth >= best and (point == target or point in target.parents):
+            best, kind = depth, fields[2]
+    return kind
+
+
+def is_shared(kind: str) -> bool:
+    """Whether a write-ahead log may be unsafe on this kind of file system.
+
+    The log needs memory shared by all its users, which only a single machine offers, and reliable locks. `fuseblk` is
+    a local disk.
+    """
+    return kind in _SHARED or kind.startswith("fuse.")

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import settings
 
-from recjudge_tui.store import migrations
+from recjudge_tui.store import schema
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import check_schema, connect
 from tests.support import late_progress  # noqa: F401 - imported for what it does
 from tests.support.hostile import HOSTILE
 from tests.support.servers.process import ServerProcess, start
@@ -84,27 +84,21 @@ def openai_server() -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="session", autouse=True)
 def copied_schema() -> Iterator[None]:
-    """New files get the schema that the migrations made once in this process: making it takes ten times as long.
+    """New files get the schema that the migration made once in this process: making it takes ten times as long.
 
-    Files that hold anything, other folders of migrations and other processes are migrated step by step as ever.
+    Other processes make theirs as ever.
     """
-    shipped = migrations.known_migrations()
-    step_by_step = migrations._apply_missing
+    make = schema._make
 
-    def copied(database: Database, known: list[migrations.Migration]) -> None:
-        if known != shipped or database.value("SELECT count(*) FROM sqlite_master"):
-            step_by_step(database, known)
-        else:
+    def copied(database: Database) -> None:
+        if check_schema(database):
             made.connection.backup(database.connection)
 
-    with (
-        Database(
-            sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), Path(":memory:")
-        ) as made,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        step_by_step(made, shipped)
-        patch.setattr(migrations, "_apply_missing", copied)
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    memory.row_factory = sqlite3.Row
+    with Database(memory, Path(":memory:")) as made, pytest.MonkeyPatch.context() as patch:
+        make(made)
+        patch.setattr(schema, "_make", copied)
         yield
 
 

@@ -18,11 +18,10 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.lint import lint
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import read_prompt
-from recjudge_tui.store.verdicts.attention import queue
-from recjudge_tui.store.verdicts.listing import filtered_ids, verdict_rows
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import read_prompt
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import filtered_ids, queue, verdict_rows
 from recjudge_tui.tui.kit.choice import Choice
 from tests.support.annotators import PROJECT, films, judges, verdicts
 from tests.support.app.driving import filter_by, press, running, shown, until

@@ -16,8 +16,8 @@ import pytest
 
 from recjudge_tui import NotebookProject, open_project
 from recjudge_tui.errors import NotFoundError, StoreError, UsageError
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, completion, serving
@@ -168,7 +168,8 @@ def test_the_page_about_it_runs_as_it_stands(
     page = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", page, re.S)
     assert len(programs) == 2
-    program = "\n".join(programs).replace("limit=20", "limit=2, again=True")
+    program = "\n".join(programs).replace("limit=20", "limit=2").replace("synthetic-shop", "films")
+    program = program.replace('"cooccurrence", "text"', '"als", "pop"')
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "3 done 4 0 0.0"

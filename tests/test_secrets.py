@@ -20,7 +20,7 @@ import pytest
 
 from recjudge_tui.reports.common.stream import EXPORT_FORMATS
 from recjudge_tui.reports.common.table import FORMATS
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import start
 from tests.support.stub_server import answer, serving

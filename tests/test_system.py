@@ -14,8 +14,8 @@ import pytest
 
 from recjudge_tui.cli.app import main
 from recjudge_tui.errors import StoreError
-from recjudge_tui.store.opening import connect
-from recjudge_tui.system import explained
+from recjudge_tui.store.schema import connect
+from recjudge_tui.system import explained, file_system, is_shared
 from tests.support.servers.process import ROOT
 
 
@@ -75,3 +75,30 @@ def test_streams_that_were_closed_before_the_start_are_no_surprise() -> None:
     closed = subprocess.run(f"{words} --version >&-", shell=True, capture_output=True, text=True, cwd=ROOT)
     assert (closed.returncode, closed.stderr.splitlines()[1:2]) == (1, ["  It is closed."])
     assert subprocess.run(f"{words} nonsense 2>&- <&-", shell=True, cwd=ROOT).returncode == 2
+
+
+MOUNTS = """\
+overlay / overlay rw 0 0
+/dev/sda1 /home ext4 rw 0 0
+server:/data /home/me/net nfs4 rw 0 0
+me@box: /home/me/with\\040space fuse.sshfs rw 0 0
+tmpfs /mnt/twice tmpfs rw 0 0
+//nas/x /mnt/twice cifs rw 0 0
+broken
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "shared"),
+    [
+        ("/home/me/a.db", "ext4", False),
+        ("/home/me/net/deep/a.db", "nfs4", True),
+        ("/home/me/network/a.db", "ext4", False),
+        ("/home/me/with space/a.db", "fuse.sshfs", True),
+        ("/mnt/twice/a.db", "cifs", True),
+        ("/elsewhere/a.db", "overlay", False),
+    ],
+)
+def test_the_file_system_is_that_of_the_nearest_mount(path: str, kind: str, shared: bool) -> None:
+    found = file_system(Path(path), MOUNTS)
+    assert (found, is_shared(found)) == (kind, shared)

@@ -21,7 +21,7 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.judges.registry import check_trust
 from recjudge_tui.judges.trust import UNSTORED, Sent, UntrustedError, remember, server_of
 from recjudge_tui.settings import config_dir
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.runs.monitor import MonitorScreen
 from tests.support.app.driving import press, running, shown, until

@@ -19,25 +19,23 @@ from recjudge_tui.domain.annotation import (
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.raters.combine import RaterSummary, combine
 from recjudge_tui.stats.combining import Rule
-from recjudge_tui.store.annotation.other_annotators import (
-    Vote,
-    finished_task,
-    save_agreed,
-    settled_cases,
-    votes,
-)
-from recjudge_tui.store.annotation.tasks import (
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import (
     NewTask,
     Task,
+    Vote,
     add_tasks,
+    finished_task,
     last_position,
     own_tasks,
     project_assignments,
+    save_agreed,
+    settled_cases,
     skip_task,
     submit_verdict,
+    votes,
 )
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import ensure_rater, rater_row
+from recjudge_tui.store.raters import ensure_rater, rater_row
 
 
 class Ballot(NamedTuple):

@@ -20,7 +20,10 @@ from recjudge_tui.runs.plan.plan import default_prompt
 from recjudge_tui.runs.plan.selection import select_cases
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.plan.users import cases_of_users
-from recjudge_tui.store.annotation.tasks import (
+from recjudge_tui.store.cases import CaseKey, ensure_cases
+from recjudge_tui.store.data import ItemViews
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import (
     NewTask,
     add_tasks,
     excluded_cases,
@@ -28,11 +31,8 @@ from recjudge_tui.store.annotation.tasks import (
     newest_run,
     task_annotators,
 )
-from recjudge_tui.store.cases.cases import CaseKey, ensure_cases
-from recjudge_tui.store.data.item_views import ItemViews
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
-from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.prompts import get_prompt, load_shipped
+from recjudge_tui.store.raters import ensure_rater
 
 Case = TypeVar("Case")
 Rater = TypeVar("Rater", str, int)

@@ -19,15 +19,13 @@ from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.requests import setup_of
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.annotation.tasks import Task, run_shows
-from recjudge_tui.store.cases.cases import case_row
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.explanations import explanation_view
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.cases import case_row, load_material
+from recjudge_tui.store.data import explanation_view, slate_top
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.histories import read_history
+from recjudge_tui.store.people import Task, run_shows
+from recjudge_tui.store.prompts import prompt_by_id
+from recjudge_tui.store.runs import run_row
 
 # a section about the form of the reply: from its heading to the next heading of the same rank, or to the end
 _FORM = re.compile(r"^(#+)[ ]*(?:output|reply|answer|response)\b[^\n]*\n.*?(?=^\1[ ]|\Z)", re.I | re.M | re.S)

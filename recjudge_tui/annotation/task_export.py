@@ -11,9 +11,8 @@ from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserVi
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.annotation.tasks import Task, chosen_assignment, own_tasks, task_of
-from recjudge_tui.store.annotation.tokens import task_token
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import Task, chosen_assignment, own_tasks, task_of, task_token
 
 
 class ExportedTask(NamedTuple):

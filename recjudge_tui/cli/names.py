@@ -37,8 +37,8 @@ def default_project() -> str | None:
 def _projects(ctx: click.Context) -> list[str]:
     """The projects of the database that the command line names; nothing where there is no file."""
     from recjudge_tui.settings import database_path
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.projects.projects import project_names
+    from recjudge_tui.store.projects import project_names
+    from recjudge_tui.store.schema import connect
 
     path = database_path(ctx.params.get("db") or ctx.find_root().params.get("db"))
     if not path.exists():

@@ -345,7 +345,7 @@ def _plain_or(ctx: click.Context, _: click.Parameter, value: str | None) -> str 
 def open_db(db: str | None) -> Database:
     """The database that `--db` or the environment names; a missing file is created. Use it in a `with` block."""
     from recjudge_tui.settings import database_path
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
 
     return connect(database_path(db), notify=narrate)
 

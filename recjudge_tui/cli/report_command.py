@@ -75,7 +75,7 @@ def project_report(command: Callable[..., Output], formats: Sequence[str] = FORM
     @partial(report_command, formats=formats)
     @wraps(command)
     def run(database: Database, project: str, **options: Any) -> Output:
-        from recjudge_tui.store.projects.projects import project_id
+        from recjudge_tui.store.projects import project_id
 
         return command(database, project_id(database, project), **options)
 
@@ -85,7 +85,7 @@ def project_report(command: Callable[..., Output], formats: Sequence[str] = FORM
 @contextmanager
 def open_project(db: str | None, project: str) -> Iterator[tuple[Database, int]]:
     """The open database and the id of a project. Raises NotFoundError for an unknown name."""
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.projects import project_id
 
     with open_db(db) as database:
         yield database, project_id(database, project)

@@ -13,7 +13,7 @@ from recjudge_tui.domain.records import Event, Explanation, Item, Label, Slate, 
 from recjudge_tui.importers.files.layout import LocatedRecord, Record
 from recjudge_tui.importers.files.notes import Notes
 from recjudge_tui.importers.files.values import shown
-from recjudge_tui.store.imports.loading import Target, mentioned_ids
+from recjudge_tui.store.imports import Target, mentioned_ids
 
 What = Literal["items", "users"]
 _KINDS: tuple[What, ...] = ("items", "users")

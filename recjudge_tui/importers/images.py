@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from recjudge_tui.domain.material import ImageView
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.data.images import StoredImage
+from recjudge_tui.store.data import StoredImage
 
 LONGEST_SIDE = 512
 MOST_PIXELS = 40_000_000

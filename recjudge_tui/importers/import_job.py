@@ -11,7 +11,7 @@ from recjudge_tui.importers.files.layout import Record
 from recjudge_tui.importers.files.notes import Notes
 from recjudge_tui.importers.item_images import ItemImages
 from recjudge_tui.importers.preview import SHOWN
-from recjudge_tui.store.imports.loading import LabelledCase, Target, known_ids
+from recjudge_tui.store.imports import LabelledCase, Target, known_ids
 
 
 @dataclass

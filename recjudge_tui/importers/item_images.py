@@ -17,7 +17,7 @@ from recjudge_tui.importers.images import (
     prepared,
     read_local,
 )
-from recjudge_tui.store.data.images import add_image
+from recjudge_tui.store.data import add_image
 from recjudge_tui.store.database import Database
 
 # an attribute of this name keeps the address of an image

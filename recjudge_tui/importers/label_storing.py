@@ -11,12 +11,11 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.files.layout import LocatedRecord
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.import_job import ImportJob
-from recjudge_tui.store.annotation.tasks import close_answered
-from recjudge_tui.store.annotation.tokens import task_by_token
-from recjudge_tui.store.imports.loading import Clash, add_verdict, case_of_label
-from recjudge_tui.store.raters.raters import ensure_rater, rater_kind
-from recjudge_tui.store.verdicts.counted import COUNTED
-from recjudge_tui.store.verdicts.scales import add_scale, scale_source, stored_scales
+from recjudge_tui.store.imports import Clash, add_verdict, case_of_label
+from recjudge_tui.store.people import close_answered, task_by_token
+from recjudge_tui.store.raters import ensure_rater, rater_kind
+from recjudge_tui.store.ratings import add_scale, scale_source, stored_scales
+from recjudge_tui.store.verdicts import COUNTED
 
 # votes that were left out, as they are counted
 REPEATED = "repeated vote"

@@ -32,11 +32,12 @@ from recjudge_tui.importers.preview import rendered
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.storing import store_records
 from recjudge_tui.importers.summary import FileSummary, ImportSummary
-from recjudge_tui.store.cases.cases import label_columns
-from recjudge_tui.store.data.held_out_copies import held_out_copies, mark_copies
-from recjudge_tui.store.data.images import brought_images
+from recjudge_tui.store.cases import label_columns
+from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import (
+from recjudge_tui.store.histories import held_out_copies, mark_copies
+from recjudge_tui.store.imports import (
+    Target,
     begin_import,
     brought_visible_events,
     finish_import,
@@ -44,9 +45,8 @@ from recjudge_tui.store.imports.imports import (
     is_displaced,
     same_import,
 )
-from recjudge_tui.store.imports.loading import Target
-from recjudge_tui.store.projects.projects import create_project, find_project
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.projects import create_project, find_project
+from recjudge_tui.store.ratings import stored_scales
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]

@@ -18,7 +18,7 @@ from recjudge_tui.importers.import_job import Counts, ImportJob, ProjectCache
 from recjudge_tui.importers.item_images import ItemImages
 from recjudge_tui.importers.label_storing import remark_guessed_judges, remark_repeats, store_labels
 from recjudge_tui.importers.plain.lists import list_owner
-from recjudge_tui.store.imports.loading import (
+from recjudge_tui.store.imports import (
     Outcome,
     Target,
     add_events,

@@ -11,7 +11,7 @@ from recjudge_tui.errors import PromptError
 from recjudge_tui.files import small_file
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import (
+from recjudge_tui.store.prompts import (
     list_prompts,
     own_name,
     read_prompt,

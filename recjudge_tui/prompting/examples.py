@@ -17,8 +17,8 @@ from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.protocols.arena import analysis_field
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, list_prompts, own_name, prompt_by_id, store_prompt
-from recjudge_tui.store.verdicts.example_sources import example_source
+from recjudge_tui.store.prompts import get_prompt, list_prompts, own_name, prompt_by_id, store_prompt
+from recjudge_tui.store.verdicts import example_source
 
 _PLACE = re.compile(r"\d+\. ")
 _PARSER = ImmutableSandboxedEnvironment()

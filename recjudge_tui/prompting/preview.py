@@ -14,11 +14,10 @@ from recjudge_tui.runs.engine.call import Question
 from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.settings import check_form, settings_for
-from recjudge_tui.store.cases.cases import case_row
-from recjudge_tui.store.data.explanations import explanation_view
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.data import explanation_view, slate_top
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_history
 
 
 def request_now(

@@ -15,10 +15,10 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs.plan.requests import Setup, build_request, setup_of
+from recjudge_tui.store.calls import CallKey, calls_of_verdict
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts.prompts import list_prompts
-from recjudge_tui.store.runs.calls import CallKey, calls_of_verdict
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.prompts import list_prompts
+from recjudge_tui.store.runs import run_row
 
 _NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "latency_s")
 

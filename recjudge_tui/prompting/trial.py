@@ -21,7 +21,7 @@ from recjudge_tui.runs.engine.bill import Bill, CostOf
 from recjudge_tui.runs.engine.call import Question, ask
 from recjudge_tui.runs.prices import cost_at, price_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import judge_capabilities
+from recjudge_tui.store.runs import judge_capabilities
 
 # somebody is waiting, so a busy server gets less time than in a run
 PATIENCE_S = 30.0

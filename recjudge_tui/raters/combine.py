@@ -21,15 +21,17 @@ from recjudge_tui.domain.scales import Scale
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.combining import MOST_LABELS, RULES, Rule, joint
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.combined import (
+from recjudge_tui.store.raters import (
     DerivedVerdict,
     InputVerdict,
+    ensure_rater,
+    find_rater,
     input_verdicts,
+    rater_row,
     replace_verdicts,
     tie_label,
 )
-from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.ratings import stored_scales
 
 MISSING = "not judged by all raters"
 FAILED = "a rater's verdict failed"

@@ -15,17 +15,23 @@ from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
-from recjudge_tui.store.cases.metric_inputs import (
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import (
     MeasuredCase,
     ensure_list_cases,
     ensure_text_cases,
+    load_evaluation_data,
     ranked_slates,
     referred_texts,
 )
-from recjudge_tui.store.data.heldout import load_evaluation_data
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts, tie_label
-from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
+from recjudge_tui.store.raters import (
+    DerivedVerdict,
+    ensure_rater,
+    find_rater,
+    rater_row,
+    replace_verdicts,
+    tie_label,
+)
 
 NAMES: tuple[str, ...] = (*TEXT_METRICS, *LIST_METRICS)
 _KNOWN = f"Texts: {', '.join(TEXT_METRICS)}. Lists: {', '.join(LIST_METRICS)}."

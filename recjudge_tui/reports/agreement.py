@@ -68,8 +68,7 @@ from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
-from recjudge_tui.store.occasions import untimed_note
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.cases import untimed_note
 
 SYSTEM = "system"
 TABLES = ("confusion", "by_label", "together", "ensembles", "benchmark")
@@ -81,7 +80,9 @@ def agreement(project: Project, choose: Options) -> Table:
     chosen = [name for name in TABLES if choose[name]]
     _check_options(choose, chosen)
     if choose.benchmark:
-        return table_of(project, _BENCHMARK, raters=choose.raters, truth=choose.truth)
+        about = "One judge against people, as SAER reports it."
+        report = Report("benchmark", about, "benchmark:benchmark", (RATERS, TRUTH))
+        return table_of(project, report, raters=choose.raters, truth=choose.truth)
     if choose.as_published:
         choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
     tables: dict[str, Callable[[Project, Options], Table]] = {
@@ -91,10 +92,6 @@ def agreement(project: Project, choose: Options) -> Table:
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
     return replace(made, settings={**made.settings, **filled})
 
-
-_BENCHMARK = Report(
-    "benchmark", "One judge against people, as SAER reports it.", "benchmark:benchmark", (RATERS, TRUTH)
-)
 
 # the options that a table has no use for
 _UNFIT = {
@@ -111,9 +108,7 @@ _UNFIT = {
 
 def _check_options(choose: Options, chosen: Sequence[str]) -> None:
     if len(chosen) > 1:
-        raise UsageError(
-            f"{' and '.join(_hyphens(name) for name in chosen)} are different tables: choose one"
-        )
+        raise UsageError(f"{' and '.join(map(_hyphens, chosen))} are different tables: choose one")
     for name in _UNFIT.get(chosen[0], ()) if chosen else ():
         given = choose[name] == SYSTEM if name == "by" and not choose.benchmark else choose[name]
         if given not in (None, "", (), False, ("dataset",)):
@@ -145,31 +140,31 @@ def _met(project: Project, choose: Options) -> Met:
         facts = protocol_facts(meeting.protocol)
         ends = (labels[0], labels[-1]) if labels else None if facts.labels else facts.ends
         if ends and not ends[0] <= choose.missing_truth <= ends[1]:
-            raise UsageError(
-                f"{choose.missing_truth:g} cannot replace a missing truth: the scale of {meeting.protocol} is"
-                f" {ends[0]:g} to {ends[1]:g}",
-                next_step="Give a value on the scale, or choose the protocol.",
-            )
+            scale = f"the scale of {meeting.protocol} is {ends[0]:g} to {ends[1]:g}"
+            reason = f"{choose.missing_truth:g} cannot replace a missing truth: {scale}"
+            raise UsageError(reason, next_step="Give a value on the scale, or choose the protocol.")
     return met
 
 
 # ---- two raters ------------------------------------------------------------------------------------------------------
 
 _COLUMNS = columns(
-    _WHO,
-    "system stat",
-    Column("level", "Level"),
-    "value ci_low ci_high",
-    Column("ceiling", "People", "float", minor=True),
-    *interval_columns(of="ceiling", minor=True),
-    Column("ceiling_n", "People n", "int", minor=True),
-    Column("ceiling_rest", "One with the rest", "float", minor=True),
-    "n users?",
-    Column("groups", "Groups", "int"),
-    Column("groups_undefined", "Undefined", "int"),
-    "note",
-)
+    _WHO, "system stat", "level|Level", "value ci_low ci_high", "ceiling|(People)|float",
+    *interval_columns(of="ceiling", minor=True), "ceiling_n|(People n)|int", "ceiling_rest|(One with the rest)|float",
+    "n users?", "groups|Groups|int", "groups_undefined|Undefined|int", "note",
+)  # fmt: skip
 _LOW_KAPPA, _HIGH_AGREEMENT = 0.2, 0.6
+_PEOPLE = (
+    "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other"
+    " person) on the cases of the row, weighted by n"
+)
+_REST = (
+    "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
+)
+_OF_SYSTEMS = (
+    "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both"
+    " judged; n: systems, interval by Fisher's z"
+)
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
@@ -193,18 +188,16 @@ def pairs_table(project: Project, choose: Options) -> Table:
             for level in choose.levels:
                 found = _of_systems(outer.complete, choose.stats)
                 if level != SYSTEM:
-                    found = _figures(met, meeting, outer.complete, labels[meeting], stats, level, people)
+                    found = _figures(people, meeting, outer.complete, labels[meeting], stats, level)
                 about = empty | _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
                 rows += [about | row for row in found]
     between: dict[str, float] = {}
     for meeting in met.meetings if not choose.stats else ():
         between |= between_labels(meeting, met, labels[meeting])
     notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met)]
-    notes += [
-        f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent"
-        " agreement and kappas compare labels"
-        for rater, value in sorted(between.items())
-    ]
+    why = "correlations are shown, because percent agreement and kappas compare labels"
+    for rater, value in sorted(between.items()):
+        notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
     notes += [*orientation_notes(seen), *_definitions(rows)]
     if rows and "pair" in choose.levels and not met.ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
@@ -221,19 +214,18 @@ def _who(meeting: Meeting) -> Row:
 
 def where_of(meeting: Meeting) -> str:
     """The names of what is compared, for a note."""
-    return f"{meeting.a.rater} and {meeting.b.rater} ({meeting.protocol}, {meeting.aspect})"
+    return f"{meeting.a.rater} and {meeting.b.rater} ({meeting.where})"
 
 
 def _figures(
-    met: Met,
+    people: People,
     meeting: Meeting,
     both: Pairs,
     labels: Sequence[float] | None,
     stats: Sequence[str],
     level: str,
-    people: People,
 ) -> Iterator[Row]:
-    reasons = {stat: unfit(stat, meeting, met) for stat in stats}
+    reasons = {stat: unfit(stat, meeting, people.met) for stat in stats}
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
     top = people.ceiling(meeting, both, labels, able, level)
@@ -313,25 +305,17 @@ def _about(met: Met) -> Iterator[str]:
     yield from scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
 
 
-def _definitions(rows: Sequence[Row]) -> Iterator[Note]:
-    if any(row.get("ceiling") is not None for row in rows):
-        yield definition(
-            "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each"
-            " other person) on the cases of the row, weighted by n"
-        )
-    if any(row.get("ceiling_rest") is not None for row in rows):
-        yield definition(
-            "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
-        )
-    if any(row["level"] == SYSTEM for row in rows):
-        yield definition(
-            "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases"
-            " that both judged; n: systems, interval by Fisher's z"
-        )
-    if rows:
-        yield definition(
-            "interval: over users, by the jackknife; missing and failed verdicts are left out and counted"
-        )
+def _definitions(rows: Sequence[Row]) -> list[Note]:
+    used = (
+        (any(row["ceiling"] is not None for row in rows), _PEOPLE),
+        (any(row["ceiling_rest"] is not None for row in rows), _REST),
+        (any(row["level"] == SYSTEM for row in rows), _OF_SYSTEMS),
+        (
+            bool(rows),
+            "interval: over users, by the jackknife; missing and failed verdicts are left out and counted",
+        ),
+    )
+    return [definition(text) for shown, text in used if shown]
 
 
 def nothing(met: Met) -> str:
@@ -369,8 +353,7 @@ def _by_system(both: Pairs, stored: FloatArray) -> FloatArray:
     system = np.concatenate([first, second[is_pair]])
     value = np.concatenate([np.where(is_pair, (1 + stored) / 2, stored), (1 - stored[is_pair]) / 2])
     _, code = np.unique(system, return_inverse=True)
-    mean: FloatArray = np.bincount(code, value) / np.maximum(np.bincount(code), 1)
-    return mean
+    return np.asarray(np.bincount(code, value) / np.maximum(np.bincount(code), 1))
 
 
 def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
@@ -397,13 +380,7 @@ def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
 # ---- the answer ------------------------------------------------------------------------------------------------------
 
 # Landis and Koch's words for a kappa (1977), one step plainer
-_WORDS = (
-    (0.8, "almost perfectly"),
-    (0.6, "substantially"),
-    (0.4, "moderately"),
-    (0.2, "fairly"),
-    (0.0, "barely"),
-)
+_WORDS = {0.8: "almost perfectly", 0.6: "substantially", 0.4: "moderately", 0.2: "fairly", 0.0: "barely"}
 _SYMBOLS = {"qwk": "κ", "kappa": "κ", "kappa_linear": "κ", "pearson": "r", "spearman": "ρ", "kendall": "τ"}
 # columns that fit 80 cells
 _WIDEST = 5
@@ -415,9 +392,7 @@ def _against_people(rows: Sequence[Row], met: Met) -> list[Row]:
     kinds = {name: rater.kind for name, rater in met.ratings.raters.items()}
     of_machines = [row for row in rows if kinds[str(row["rater_a"])] not in REFERENCES]
     met_by = grouped((row["protocol"], kinds[str(row["rater_b"])]) for row in of_machines)
-    best = {
-        protocol: next((kind for kind in REFERENCES if kind in met), None) for protocol, met in met_by.items()
-    }
+    best = {of: next((kind for kind in REFERENCES if kind in kinds_), None) for of, kinds_ in met_by.items()}
     told = [row for row in of_machines if kinds[str(row["rater_b"])] == best.get(row["protocol"])]
     return told or list(rows)
 
@@ -470,7 +445,8 @@ def _said(rows: Sequence[Row], met: Met) -> str:
         return f"{a} and {other}: {figure}"
     if lows and max(lows) <= 0:
         return f"{a} does not agree with {other} beyond chance ({figure}, every interval includes 0)"
-    word = next((word for least, word in _WORDS if (top if top < _LOW_KAPPA else mean) >= least), "hardly")
+    told = top if top < _LOW_KAPPA else mean
+    word = next((word for least, word in _WORDS.items() if told >= least), "hardly")
     return f"{a} {f'{word} agrees' if word in ('barely', 'hardly') else f'agrees {word}'} with {other} ({figure})"
 
 
@@ -499,12 +475,11 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
         little = few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
         line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
         names[column] = None
-        if row.get("ceiling") is not None:
-            if long and isinstance(row["ceiling"], float):
-                line["people"] = short(row["ceiling"])
-            else:
-                top = tops.setdefault(where, {"rater_a": "people", **same})
-                top[column] = figure_text(row, "ceiling", ends="ceiling")
+        if long and row["ceiling"] is not None:
+            line["people"] = short(real(row, "ceiling"))
+        elif row["ceiling"] is not None:
+            top = tops.setdefault(where, {"rater_a": "people", **same})
+            top[column] = figure_text(row, "ceiling", ends="ceiling")
     shown: list[Row] = []
     for where in dict.fromkeys(key[1:] for key in lines):
         shown += [line for key, line in lines.items() if key[1:] == where]
@@ -532,21 +507,13 @@ def _question(row: Row, rows: Sequence[Row]) -> str:
 # ---- label by label --------------------------------------------------------------------------------------------------
 
 _CONFUSION = columns(
-    _WHO,
-    Column("label_a", "Gave"),
-    Column("label_b", "Against gave"),
-    Column("value_a", "Value", "float", minor=True),
-    Column("value_b", "Against value", "float", minor=True),
+    _WHO, "label_a|Gave", "label_b|Against gave", "value_a|(Value)|float", "value_b|(Against value)|float",
     "count share n",
-)
+)  # fmt: skip
 _BY_LABEL = columns(
-    _WHO,
-    "label",
-    Column("average", "Average"),
-    Column("label_value", "Label value", "float", minor=True),
-    Column("stat", "Statistic"),
+    _WHO, "label", "average|Average", "label_value|(Label value)|float", "stat|Statistic",
     "value ci_low ci_high n note",
-)
+)  # fmt: skip
 
 
 class _Labelled:
@@ -682,14 +649,9 @@ def by_label_table(project: Project, choose: Options) -> Table:
 # ---- all raters together ---------------------------------------------------------------------------------------------
 
 _TOGETHER = columns(
-    "protocol aspect",
-    Column("raters", "Raters", "int"),
-    Column("names", "Names", minor=True),
-    Column("stat", "Statistic"),
-    "value ci_low ci_high n",
-    Column("ratings", "Verdicts", "int"),
-    "users? note",
-)
+    "protocol aspect", "raters|Raters|int", "names|(Names)", "stat|Statistic", "value ci_low ci_high n",
+    "ratings|Verdicts|int", "users? note",
+)  # fmt: skip
 _USUAL_TOGETHER = ("alpha_ordinal", "fleiss", "ac2")
 
 
@@ -700,28 +662,24 @@ def together_table(project: Project, choose: Options) -> Table:
         raise UsageError("agreement needs at least two raters", next_step="Name two or more.")
     met = meet(project, choose.selection())
     raters = met.ratings.raters
-    alike: dict[tuple[str, str], dict[str, Question]] = {}
-    scales: dict[tuple[str, str], Sequence[float] | None] = {}
-    for meeting, labels in label_sets(met).items():
-        of_people = all(raters[question.rater].kind in FIRST_HAND for question in meeting[:2])
-        if by_labels(meeting, met) and (choose.raters or of_people):
-            scales[meeting.protocol, meeting.aspect] = labels
-            for question in meeting[:2]:
-                alike.setdefault((meeting.protocol, meeting.aspect), {}).setdefault(question.rater, question)
+    labels = label_sets(met)
+    every = [meeting for meeting in met.meetings if by_labels(meeting, met)]
+    if not choose.raters:
+        every = [meeting for meeting in every if all(raters[q.rater].kind in FIRST_HAND for q in meeting[:2])]
+    alike = grouped((meeting[2:], meeting) for meeting in every)
     rows: list[Row] = []
     notes: list[str] = []
     seen: dict[str, Orientation] = {}
-    for (protocol, aspect), by_rater in alike.items():
-        known, about = scales[protocol, aspect], f"{protocol}, {aspect}"
+    for (protocol, aspect), several in alike.items():
+        asked = grouped((q.rater, q) for meeting in several for q in meeting[:2])
+        known, about = labels[several[-1]], f"{protocol}, {aspect}"
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
         stats, refused = _fitting_together(choose.stats, (protocol, aspect) in met.nominal)
         if refused:
             notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
-        outer = pairs(
-            met.ratings.cases, [Side(met.ratings.verdicts[question]) for question in by_rater.values()]
-        )
+        outer = pairs(met.ratings.cases, [Side(met.ratings.verdicts[own[0]]) for own in asked.values()])
         judged = outer.judged_by(1)
         seen[about] = judged.seen
         items = np.broadcast_to(judged.row, judged.matrix.shape).ravel()
@@ -730,16 +688,14 @@ def together_table(project: Project, choose: Options) -> Table:
             mirrored=judged.seen.mirrored,
         )  # fmt: skip
         who: Row = {
-            "protocol": protocol, "aspect": aspect, "raters": len(by_rater), "names": ", ".join(by_rater),
+            "protocol": protocol, "aspect": aspect, "raters": len(asked), "names": ", ".join(asked),
             "ratings": int((~np.isnan(judged.stored)).sum()), "users": judged.users,
         }  # fmt: skip
         rows += [{**who, "stat": stat, **estimate_cells(figures[stat])} for stat in stats]
     notes += [*_about(met), *orientation_notes(seen)]
     if rows:
-        about_all = (
-            "of all raters together; n: the cases that two or more of them judged; interval over users"
-        )
-        notes.append(definition(about_all))
+        about = "of all raters together; n: the cases that two or more of them judged; interval over users"
+        notes.append(definition(about))
     else:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2
@@ -765,21 +721,10 @@ def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, .
 # above this number of rows only Pearson is fast enough, because it needs no pass over the rows for each subset
 _MOST_WORK = 300_000_000
 _ENSEMBLES = columns(
-    "aspect protocol?",
-    Column("level", "Level"),
-    "stat",
-    Column("size", "Raters", "int"),
-    Column("subsets", "Subsets", "int"),
-    Column("min", "Lowest", "float"),
-    Column("q1", "25 %", "float", minor=True),
-    Column("median", "Median", "float", minor=True),
-    Column("q3", "75 %", "float", minor=True),
-    Column("mean", "Mean", "float"),
-    Column("max", "Highest", "float"),
-    Column("best", "Best set", minor=True),
-    Column("worst", "Worst set", minor=True),
-    "n note",
-)
+    "aspect protocol?", "level|Level", "stat", "size|Raters|int", "subsets|Subsets|int", "min|Lowest|float",
+    "q1|(25 %)|float", "median|(Median)|float", "q3|(75 %)|float", "mean|Mean|float", "max|Highest|float",
+    "best|(Best set)", "worst|(Worst set)", "n note",
+)  # fmt: skip
 
 
 def ensembles_table(project: Project, choose: Options) -> Table:
@@ -787,11 +732,11 @@ def ensembles_table(project: Project, choose: Options) -> Table:
     truth. Raises UsageError without a truth, for a metric, another statistic, a set too small, or too much work."""
     members = _members(project, choose)
     met = _met(project, choose.but(raters=members))
-    alike = grouped(((meeting.protocol, meeting.b, meeting.aspect), meeting) for meeting in met.meetings)
+    alike = grouped((meeting[1:], meeting) for meeting in met.meetings)
     rows: list[Row] = []
     notes: list[str] = []
     seen: dict[str, Orientation] = {}
-    for (protocol, truth, aspect), several in alike.items():
+    for (truth, protocol, aspect), several in alike.items():
         where = f"{protocol}, {aspect}"
         if len(several) < 2:
             continue
@@ -825,9 +770,8 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
         raise UsageError("ensembles need a truth to compare with", next_step="Name the truth.")
     for stat in choose.stats:
         if stat not in (*CORRELATIONS, ALL):
-            raise UsageError(
-                f"“{stat}” does not apply to means of raters", f"Correlations do: {', '.join(CORRELATIONS)}."
-            )
+            cause = f"Correlations do: {', '.join(CORRELATIONS)}."
+            raise UsageError(f"“{stat}” does not apply to means of raters", cause)
     if SYSTEM in choose.levels:
         raise UsageError("ensembles have no level system", "Available: dataset, user, pair.")
     if choose.truth in choose.raters:
@@ -836,13 +780,10 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
         raise UsageError("an ensemble needs at least two raters")
     _bounded(len(choose.raters))
     raters = meet(project, choose.selection(), choose.truth).ratings.raters
-    if scaled := [name for name in choose.raters if raters[name].of_metrics]:
-        raise UsageError(
-            f"{', '.join(scaled)}: a metric has its own scale and cannot be averaged with other raters"
-        )
-    return choose.raters or tuple(
-        r.name for r in raters.values() if r.kind not in COMBINED and not r.of_metrics
-    )
+    if scaled := ", ".join(name for name in choose.raters if raters[name].of_metrics):
+        raise UsageError(f"{scaled}: a metric has its own scale and cannot be averaged with other raters")
+    singles = (r.name for r in raters.values() if r.kind not in COMBINED and not r.of_metrics)
+    return choose.raters or tuple(singles)
 
 
 def _bounded(raters: int) -> None:

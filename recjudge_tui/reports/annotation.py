@@ -9,24 +9,17 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.registry import usual_statistic
-from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
-from recjudge_tui.store.annotation.tasks import project_assignments
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import Vote, done_seconds, project_assignments, votes
 
 _COLUMNS = columns(
-    Column("annotator", "Annotator"),
-    "protocol",
-    Column("open", "Open", "int"),
-    Column("done", "Done", "int"),
-    Column("skipped", "Skipped", "int"),
-    Column("median_seconds", "Median time", "seconds"),
-    Column("stat", "Statistic", "statistic", minor=True),
-    Column("agreement", "Agreement", "float"),
+    "annotator|Annotator", "protocol", "open|Open|int", "done|Done|int", "skipped|Skipped|int",
+    "median_seconds|Median time|seconds", "stat|(Statistic)|statistic", "agreement|Agreement|float",
     "ci_low ci_high n note",
-)
+)  # fmt: skip
 _ABOUT = definition(
     "agreement: with the other annotators on the n cases that both finished, over all aspects, interval over users"
 )

@@ -10,16 +10,13 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.scales import is_judging
-from recjudge_tui.reports.common.table import Column, Row, Table, columns
+from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.declare import Options, table_of
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question, Rater, project_questions, project_raters
 
 _COLUMNS = columns(
-    Column("part", "Part"),
-    "protocol rater",
-    Column("of", "Reference"),
-    "figure label? count? value ci_low ci_high n note",
+    "part|Part", "protocol rater", "of|Reference", "figure label? count? value ci_low ci_high n note"
 )
 _COUNTS = ("wins", "losses", "ties", "true_ties", "position_ties")
 
@@ -47,12 +44,7 @@ def benchmark(project: Project, choose: Options) -> Table:
         met = [table_of(project, "agreement", protocol=protocol, raters=annotators, stats=stats)]
         if reference:
             stats = (*stats, "concurrence") if protocol == SAER[1] else stats
-            among: dict[str, object] = {
-                "protocol": protocol,
-                "raters": (judge,),
-                "truth": reference,
-                "stats": stats,
-            }
+            among = {"protocol": protocol, "raters": (judge,), "truth": reference, "stats": stats}
             met.append(table_of(project, "agreement", **among))
         elif any(q.protocol == protocol for q in questions):
             notes.append(f"no consensus of {protocol} labels: combine the annotators into one")

@@ -36,15 +36,14 @@ from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.retrieval import list_values
-from recjudge_tui.store.cases.metric_inputs import ranked_slates
-from recjudge_tui.store.data.explanations import text_lengths
-from recjudge_tui.store.data.heldout import load_evaluation_data
+from recjudge_tui.store.data import text_lengths
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.generations import judged_content
-from recjudge_tui.store.verdicts.ratings import (
+from recjudge_tui.store.histories import load_evaluation_data, ranked_slates
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import (
     Question,
     Ratings,
+    judged_content,
     load_questions,
     project_questions,
     project_raters,

@@ -25,8 +25,8 @@ from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.store.verdicts.answers import verdict_confidences
-from recjudge_tui.store.verdicts.ratings import Ratings, load_ratings, newest_lists
+from recjudge_tui.store.answers import verdict_confidences
+from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)

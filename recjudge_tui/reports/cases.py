@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,12 +15,12 @@ from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies.profile import profile_text
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
-from recjudge_tui.store.cases.cases import case_row
-from recjudge_tui.store.data.histories import read_history
-from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.case_detail import CaseDetail, case_detail
+from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.verdicts.case_detail import CaseDetail, CaseFlag, case_detail
-from recjudge_tui.store.verdicts.listing import case_verdicts
+from recjudge_tui.store.histories import read_history
+from recjudge_tui.store.verdicts import case_verdicts
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -44,9 +43,11 @@ class Case(NamedTuple):
     explanation: ExplanationView | None
     profile: str
 
-    @property
-    def flags(self) -> Sequence[CaseFlag]:
-        return self.details[0].flags if self.details else ()
+    def marks(self, item_id: str) -> list[str]:
+        """What an item is flagged for, by whom and why."""
+        flags = self.details[0].flags if self.details else ()
+        found = dict.fromkeys((f.issue, f.rater, f.reason) for f in flags if f.item_id == item_id)
+        return [f"{issue}, {rater}{f': {why}' if why else ''}" for issue, rater, why in found]
 
     @property
     def heading(self) -> str:
@@ -157,9 +158,6 @@ def _side_by_side(case: Case) -> Grid:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    by_item: dict[str, list[CaseFlag]] = defaultdict(list)
-    for flag in case.flags:
-        by_item[flag.item_id].append(flag)
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column("", justify="right", no_wrap=True)
     for place, (system, _) in enumerate(case.slates):
@@ -167,21 +165,18 @@ def _side_by_side(case: Case) -> Grid:
         grid.add_column(Text(f"{side}{one_line(system)}"), overflow="fold", ratio=1)
     longest = max(len(slate.items) for _, slate in case.slates)
     for rank in range(longest):
-        cells = [_item(slate, rank, by_item) for _, slate in case.slates]
+        cells = [_item(case, slate, rank) for _, slate in case.slates]
         grid.add_row(str(rank + 1), *(Text(cell) for cell in cells))
     return grid
 
 
-def _item(slate: SlateView, rank: int, flags: dict[str, list[CaseFlag]]) -> str:
+def _item(case: Case, slate: SlateView, rank: int) -> str:
     if rank >= len(slate.items):
         return ""
     item = slate.items[rank]
     about = ", ".join(one_line(part) for part in (item.brand, item.category) if part)
-    lines = [one_line(item.title) + (f" ({about})" if about else "")]
-    for flag in dict.fromkeys((f.rater, f.issue, f.reason) for f in flags.get(item.item_id, ())):
-        rater, issue, reason = map(one_line, flag)
-        lines.append(f"▲ {issue}, {rater}" + (f": {reason}" if reason else ""))
-    return "\n".join(lines)
+    title = one_line(item.title) + (f" ({about})" if about else "")
+    return "\n".join([title, *(f"▲ {one_line(mark)}" for mark in case.marks(item.item_id))])
 
 
 def label_of(detail: CaseDetail) -> str:
@@ -219,19 +214,16 @@ def _verdict_lines(details: Sequence[CaseDetail]) -> Iterator[str]:
 
 
 _ITEMS = columns(
-    "system",
-    "side|Side",
-    "rank",
-    "title|Title",
-    "brand|Brand",
-    "category|Category",
-    "flags|Flagged",
+    "system", "side|Side", "rank", "title|Title", "brand|Brand", "category|Category", "flags|Flagged"
 )
 _VERDICTS = columns(
     "verdict_id|Verdict", "rater", "rater_kind|Kind", "protocol aspect label value", "confidence|Confidence|float|2",
     "flips|Flips when swapped", "failed|Failed", "run_id|Run", "prompt", "why|Reader", "note|Rater's note",
 )  # fmt: skip
 _SAID = columns("rater aspect", "set_one|Shown first", "label", "reasoning|Reasoning", "error|Failure")
+
+
+_AS_STORED = ("rater", "rater_kind", "protocol", "aspect", "value", "confidence", "prompt", "note")
 
 
 def case_report(db: Database, case_id: int) -> Page:
@@ -256,39 +248,25 @@ def case_report(db: Database, case_id: int) -> Page:
 def _item_rows(case: Case) -> Iterator[Row]:
     for place, (system, slate) in enumerate(case.slates):
         for rank, item in enumerate(slate.items, 1):
-            marks = dict.fromkeys(
-                (f.rater, f.issue, f.reason) for f in case.flags if f.item_id == item.item_id
-            )
             yield {
                 "system": system,
                 "side": "AB"[place] if len(case.slates) > 1 else "",
                 "rank": rank,
-                "title": item.title,
-                "brand": item.brand,
-                "category": item.category,
-                "flags": "; ".join(
-                    f"{issue}, {rater}" + (f": {why}" if why else "") for rater, issue, why in marks
-                ),
+                **{name: getattr(item, name) for name in ("title", "brand", "category")},
+                "flags": "; ".join(case.marks(item.item_id)),
             }
 
 
 def _verdicts(case: Case) -> Table:
     rows: tuple[Row, ...] = tuple(
-        {
+        {name: getattr(detail, name) for name in _AS_STORED}
+        | {
             "verdict_id": str(detail.verdict_id),
-            "rater": detail.rater,
-            "rater_kind": detail.rater_kind,
-            "protocol": detail.protocol,
-            "aspect": detail.aspect,
             "label": "" if detail.failed else label_of(detail),
-            "value": detail.value,
-            "confidence": detail.confidence,
             "flips": "yes" if detail.flipped else "",
             "failed": "yes" if detail.failed else "",
             "run_id": "" if detail.run_id is None else str(detail.run_id),
-            "prompt": detail.prompt,
             "why": "; ".join(_done(detail)),
-            "note": detail.note,
         }
         for detail in case.details
     )

@@ -37,6 +37,7 @@ from recjudge_tui.shapes import (
     Pairs,
     Side,
     Source,
+    grouped,
     meet,
     meetings,
     pairs,
@@ -46,7 +47,7 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )
-from recjudge_tui.stats.agreement import RatedCases, agreement_change
+from recjudge_tui.stats.agreement import RatedPair, agreement_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import (
@@ -61,11 +62,7 @@ from recjudge_tui.stats.hypotheses import (
 )
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import prompt_text
-from recjudge_tui.store.runs.judges import newest_judges
-from recjudge_tui.store.runs.runs import list_runs
-from recjudge_tui.store.verdicts.changes import (
+from recjudge_tui.store.answers import (
     Answered,
     Cell,
     ChangedCase,
@@ -73,7 +70,10 @@ from recjudge_tui.store.verdicts.changes import (
     changed_cases,
     run_configurations,
 )
-from recjudge_tui.store.verdicts.ratings import Ratings, project_questions, project_raters
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts import prompt_text
+from recjudge_tui.store.ratings import Ratings, project_questions, project_raters
+from recjudge_tui.store.runs import list_runs, newest_judges
 
 MCNEMAR, STUART_MAXWELL, SIGN_FLIPS = "McNemar, exact", "Stuart-Maxwell", "sign flips over users"
 NO_SIDE = (
@@ -99,17 +99,6 @@ class Level(NamedTuple):
     name: str
     low: float
     high: float
-
-
-class Test(NamedTuple):
-    """The test that fits a part; `p` is None if there is nothing to test, and `note` says why."""
-
-    test: str | None = None
-    statistic: float | None = None
-    df: int | None = None
-    p: float | None = None
-    p_symmetry: float | None = None
-    note: str = ""
 
 
 class PromptChange(NamedTuple):
@@ -203,34 +192,37 @@ class Part:
             here = (low_a <= x) & (x <= high_a) & (low_b <= y) & (y <= high_b)
             if self.both.seen.mirrored:
                 here |= (low_a <= -x) & (-x <= high_a) & (low_b <= -y) & (-y <= high_b)
-        found: IntArray = np.sort(self.both.cases.ids[self.both.row[here]])
-        return found
+        return np.sort(self.both.cases.ids[self.both.row[here]])
 
-    @cached_property
-    def test(self) -> Test:
+    def test(self) -> Row:
+        """The cells of the test that fits; without one, `note` says why."""
         if self.note or not self.both.n:
-            return Test(note=self.note or NONE_IN_COMMON)
+            return {"note": self.note or NONE_IN_COMMON}
         # a test of categories has no difference of means, so there is no missing interval to explain
         about_means = self.change.note if self.ordered else ""
         if not self.changed:
-            return Test(note=join_notes(NOTHING_CHANGED, about_means))
+            return {"note": join_notes(NOTHING_CHANGED, about_means)}
         if self.both.seen.mirrored:
-            return Test(note=NO_SIDE)
+            return {"note": NO_SIDE}
         off = self.counts - np.diag(np.diag(self.counts))
         between_two = int(((off + off.T).sum(axis=0) > 0).sum()) == 2
         several = self.both.users < self.both.n
         if several and not (self.ordered or between_two):
-            return Test(note=UNORDERED)
+            return {"note": UNORDERED}
         if several or not self.labelled:
             p = sign_flip_test(user_means(self.differences, self.both.user))
-            reason = NO_USER_CHANGED if p is None else ""
-            return Test(None if p is None else SIGN_FLIPS, p=p, note=join_notes(reason, about_means))
+            if p is None:
+                return {"note": join_notes(NO_USER_CHANGED, about_means)}
+            return {"test": SIGN_FLIPS, "p": p, "note": about_means}
         if between_two:
-            return Test(MCNEMAR, p=sign_test(self.up, self.down), note=about_means)
-        margins, symmetry = stuart_maxwell(self.counts), bowker(self.counts)
-        few = f"only {self.changed} cases changed, so chi-squared is only approximate"
-        note = join_notes(few if self.changed < _FEW else "", about_means)
-        return Test(STUART_MAXWELL, margins.statistic, margins.df, margins.p, symmetry.p, note)
+            return {"test": MCNEMAR, "p": sign_test(self.up, self.down), "note": about_means}
+        margins, few = stuart_maxwell(self.counts), ""
+        if self.changed < _FEW:
+            few = f"only {self.changed} cases changed, so chi-squared is only approximate"
+        return {
+            "test": STUART_MAXWELL, "statistic": margins.statistic, "df": margins.df, "p": margins.p,
+            "p_symmetry": bowker(self.counts).p, "note": join_notes(few, about_means),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -254,11 +246,11 @@ class Changes:
 
     def listed(self, meeting: Meeting, ids: Sequence[int]) -> list[ChangedCase]:
         """These cases with both verdicts on a question."""
-        sides = [
-            Answered(side.rater_id, question.protocol, question.aspect, side.run_id)
-            for side, question in zip((self.first, self.second), meeting[:2], strict=True)
-        ]
-        return changed_cases(self.project.db, sides[0], sides[1], ids)
+        a, b = (
+            Answered(x.rater_id, *q[1:], x.run_id)
+            for x, q in zip((self.first, self.second), meeting[:2], strict=True)
+        )
+        return changed_cases(self.project.db, a, b, ids)
 
 
 def compare(project: Project, choose: Options) -> Table:
@@ -266,9 +258,8 @@ def compare(project: Project, choose: Options) -> Table:
     options, NotFoundError for an unknown rater or run."""
     by_system = choose.by == "system"
     if choose.by and choose.table in ("cases", "prompt"):
-        raise UsageError(
-            f"the table “{choose.table}” is not made by groups", "The summary and the transitions are."
-        )
+        reason = f"the table “{choose.table}” is not made by groups"
+        raise UsageError(reason, "The summary and the transitions are.")
     if choose.table == "prompt" and any((*choose.contexts, choose.served_from, choose.served_to)):
         raise UsageError("the prompts do not depend on cases", "Leave out contexts and times.")
     sides = sides_named(project, choose.first, choose.second)
@@ -309,13 +300,9 @@ def shared_questions(project: Project, sides: Sides, selection: Selection) -> li
     first, second = sides
     questions, raters = project_questions(project.db, project.id), project_raters(project.db, project.id)
     if first.rater == second.rater:
-        return [
-            Meeting(question, question, question.protocol, question.aspect)
-            for question in under_protocol(questions, raters, selection.protocol)
-            if first.answers(question)
-            and second.answers(question)
-            and selection.aspect in (None, question.aspect)
-        ]
+        within = under_protocol(questions, raters, selection.protocol)
+        both = [question for question in within if first.answers(question) and second.answers(question)]
+        return [Meeting(q, q, *q[1:]) for q in both if selection.aspect in (None, q.aspect)]
     both = [question for question in questions if first.answers(question) or second.answers(question)]
     return meetings(both, raters, replace(selection, raters=(first.rater,)), second.rater)
 
@@ -349,13 +336,10 @@ def compare_sides(
         prompt = prompt._replace(note=join_notes(where, prompt.note))
     nothing = f"no question that both {first.name} and {second.name} answered"
     notes: list[str] = [] if among else [Note(nothing, "data", Step("judge", {}))]
-    notes += dict.fromkeys(
-        f"{p.meeting.protocol}, {p.meeting.aspect}: {note}" for p in parts for note in p.pairs.left_out
-    )
-    seen = {f"{p.meeting.protocol}, {p.meeting.aspect}": p.both.seen for p in parts if not p.system}
-    notes += map(str, orientation_notes(seen))
+    notes += dict.fromkeys(f"{part.meeting.where}: {note}" for part in parts for note in part.pairs.left_out)
+    notes += map(str, orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
     notes += rater_notes(ratings.raters[side.rater] for side in sides)
-    notes += scale_notes(project.db, project.id, ((meeting.protocol, meeting.aspect) for meeting in among))
+    notes += scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
     return Changes(
         project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
     )  # fmt: skip
@@ -369,7 +353,7 @@ def _parts(
     of_metric = any(ratings.raters[question.rater].of_metrics for question in meeting[:2])
     comparable = compares_lists(meeting.protocol) or not of_metric
     levels, labelled = _levels(project, meeting, values) if comparable else ((), False)
-    unordered = (meeting.protocol, meeting.aspect) in categories(project.db, project.id)
+    unordered = meeting[2:] in categories(project.db, project.id)
     bounds = value_bounds(project.db, project.id, meeting.a, values) if comparable else None
     for system, within in system_parts(ratings.cases, a, b) if by_system else [("", None)]:
         met = pairs(ratings.cases, (Side(a), Side(b)), within)
@@ -382,7 +366,7 @@ def _levels(project: Project, meeting: Meeting, values: FloatArray) -> tuple[tup
     bands of equal width where there are too many values."""
     if compares_lists(meeting.protocol):
         values = np.concatenate([values, -values])
-    names = label_names(project.db, project.id, meeting.protocol, meeting.aspect, values)
+    names = label_names(project.db, project.id, *meeting[2:], values)
     given = np.unique(values)
     labelled = names is not None and not np.setdiff1d(given, list(names)).size
     every = np.unique(np.concatenate([given, np.array(list(names or ()), dtype=np.float64)]))
@@ -394,10 +378,8 @@ def _levels(project: Project, meeting: Meeting, values: FloatArray) -> tuple[tup
     low, high = facts.ends if inside else (float(every[0]), float(every[-1]))
     edges = np.linspace(low, high, _BANDS + 1)
     tops = [*np.nextafter(edges[1:-1], -np.inf).tolist(), high]
-    bands = [
-        Level(f"{start:.3g}-{stop:.3g}", float(start), float(top))
-        for start, stop, top in zip(edges[:-1], edges[1:], tops, strict=True)
-    ]
+    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), tops, strict=True)
+    bands = [Level(f"{start:.3g}-{stop:.3g}", start, float(top)) for start, stop, top in ends]
     return tuple(reversed(bands)), False
 
 
@@ -405,17 +387,16 @@ def usual_sides(project: Project) -> tuple[str, str] | None:
     """The raters of the two newest runs that share a question, the later one second; else the first two raters that share
     one; None if there are none."""
     raters = project_raters(project.db, project.id)
-    answered: dict[str, set[tuple[str, str]]] = {}
-    for question in project_questions(project.db, project.id):
-        answered.setdefault(question.rater, set()).add((question_of(question.protocol), question.aspect))
+    questions = project_questions(project.db, project.id)
+    asked = grouped((q.rater, (question_of(q.protocol), q.aspect)) for q in questions)
+    answered = {rater: {*own} for rater, own in asked.items()}
     by_run = [name for name in reversed(newest_judges(project.db, project.id)) if name in answered]
     others = sorted(answered.keys() - set(by_run), key=lambda name: rank_of(raters[name]))
     for later, earlier in combinations(by_run, 2):
         if answered[later] & answered[earlier]:
             return earlier, later
-    return next(
-        (two for two in combinations([*by_run, *others], 2) if answered[two[0]] & answered[two[1]]), None
-    )
+    every = combinations([*by_run, *others], 2)
+    return next(((a, b) for a, b in every if answered[a] & answered[b]), None)
 
 
 def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:
@@ -441,15 +422,15 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     raters = changes.ratings.raters
     if truth is not None:
         source(project, truth)
-    same = question_of(part.meeting.protocol), part.meeting.aspect
+    sides, same = (changes.first.rater, changes.second.rater), question_of(part.meeting.protocol)
     beside = [
-        question
-        for question in project_questions(project.db, project.id)
-        if question.rater not in (changes.first.rater, changes.second.rater)
-        and (question.rater == truth if truth else raters[question.rater].kind in REFERENCES)
-        and (question_of(question.protocol), question.aspect) == same
+        q
+        for q in project_questions(project.db, project.id)
+        if (q.rater == truth if truth else raters[q.rater].kind in REFERENCES)
+        and q.rater not in sides
+        and (question_of(q.protocol), q.aspect) == (same, part.meeting.aspect)
     ]
-    of_judges = all(raters[side.rater].kind in RUN_RATERS for side in (changes.first, changes.second))
+    of_judges = all(raters[side].kind in RUN_RATERS for side in sides)
     if not part.labelled or not beside or not (truth or of_judges):
         return None
     given = {}
@@ -467,7 +448,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
     stat = usual_statistic(True, ordered=part.ordered)
     found = agreement_change(
-        RatedCases(y, t, user), RatedCases(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
+        RatedPair(y, t, user), RatedPair(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
         stat, mirrored=met.seen.mirrored,
     )  # fmt: skip
     return {
@@ -479,34 +460,27 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
-_WHO = columns(Column("rater_a", "From"), Column("rater_b", "To"), "protocol aspect system")
+_WHO = columns("rater_a|From", "rater_b|To", "protocol aspect system")
 _SUMMARY = columns(
-    "n", Column("changed", "Changed", "int"), "share", Column("up", "Up", "int"), Column("down", "Down", "int"),
-    Column("users_up", "Users up", "int", minor=True),
-    Column("users_down", "Users down", "int", minor=True), Column("up_is", "Up is"),
-    Column("down_is", "Down is"), Column("test", "Test"),
-    Column("statistic", "Statistic", "float", minor=True), Column("df", "df", "int", minor=True),
-    Column("p", "P", "float", decimals=4), Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
+    "n", "changed|Changed|int", "share", "up|Up|int", "down|Down|int", "users_up|(Users up)|int",
+    "users_down|(Users down)|int", "up_is|Up is", "down_is|Down is", "test|Test", "statistic|(Statistic)|float",
+    "df|(df)|int", "p|P|float|4", Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
     Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
-    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4),
-    Column("mean_a", "Mean from", "float", minor=True), Column("mean_b", "Mean to", "float", minor=True),
-    Column("difference", "Difference", "float"), "ci_low ci_high", Column("only_a", "Only from", "int"),
-    Column("only_b", "Only to", "int"), "failed note",
+    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4), "mean_a|(Mean from)|float",
+    "mean_b|(Mean to)|float", "difference|Difference|float", "ci_low ci_high", "only_a|Only from|int",
+    "only_b|Only to|int", "failed note",
 )  # fmt: skip
-_FROM_TO = (Column("from", "Said"), Column("to", "Now says"), Column("direction", "Direction"))
-_VALUES = (
-    Column("value_from", "Value said", "float", minor=True),
-    Column("value_to", "Value now", "float", minor=True),
-)
+_VALUES = ("value_from|(Value said)|float", "value_to|(Value now)|float")
+_FROM_TO = ("from|Said", "to|Now says", "direction|Direction")
 _TRANSITIONS = columns(*_FROM_TO, "count share n", *_VALUES)
-_CASES = (
-    Column("case_id", "Case"), Column("user", "User"), Column("context", "Context"),
-    Column("served_at", "Served", "time"), Column("item", "Item", minor=True), Column("systems", "Systems"), *_FROM_TO,
-    *_VALUES, Column("verdict_a", "Verdict", minor=True), Column("verdict_b", "Verdict now", minor=True),
+_CASES = columns(
+    "case_id|Case", "user|User", "context|Context", "served_at|Served|time", "item|(Item)", "systems|Systems",
+    *_FROM_TO, *_VALUES, "verdict_a|(Verdict)", "verdict_b|(Verdict now)",
 )  # fmt: skip
 _SUMMARY_FIRST = "protocol aspect system n changed up down p_holm difference ci_low ci_high".split()
 _TRANSITIONS_FIRST = "protocol aspect system from to direction count share".split()
 _CASES_FIRST = "case_id user systems from to direction".split()
+_UNTESTED: Row = dict.fromkeys(("test", "statistic", "df", "p", "p_symmetry"))
 # what is undefined where changes have no direction
 _DIRECTED = "up down users_up users_down up_is down_is mean_a mean_b difference ci_low ci_high".split()
 
@@ -562,11 +536,11 @@ def _answer(changes: Changes, rows: Sequence[Row], moved: Row | None) -> str:
 
 def _summary_row(changes: Changes, part: Part) -> Row:
     up, down = direction_words(part.meeting.protocol)
-    both, comparable, test = part.both, not part.note, part.test
+    both, comparable = part.both, not part.note
     only_a, only_b, failed = part.outside
     row = _who(changes, part.meeting, part.system) | {
         "n": both.n, "changed": part.changed if comparable else None,
-        "share": part.changed / both.n if comparable and both.n else None, **test._asdict(),
+        "share": part.changed / both.n if comparable and both.n else None, **_UNTESTED, **part.test(),
         "only_a": only_a, "only_b": only_b, "failed": failed,
     }  # fmt: skip
     if not part.directed:
@@ -592,7 +566,7 @@ def transitions(changes: Changes) -> Table:
                 "from": a.name, "to": b.name, "direction": way, "count": count, "share": count / total if total else None,
                 "n": part.both.n, "value_from": a.low, "value_to": b.low,
             })  # fmt: skip
-    notes = [f"{p.meeting.protocol}, {p.meeting.aspect}: {p.note}" for p in changes.parts if p.note]
+    notes = [f"{p.meeting.where}: {p.note}" for p in changes.parts if p.note]
     table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
     filled = [row for row in rows if row["count"]]
     moved = [row for row in filled if row["from"] != row["to"]]
@@ -604,16 +578,14 @@ def transitions(changes: Changes) -> Table:
     return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
 
 
-def cases_table(changes: Changes, cell: Cell | None = None, limit: int | None = None) -> Table:
-    """One row per changed case, by question and case; with a cell, the cases in it. `limit` is per question."""
+def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
+    """One row per changed case, by question and case; with a cell, the cases in it."""
     rows: list[Row] = []
     for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
         parts = [part for part in alike if part.levels]
-        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})[:limit]
-        who = _who(changes, meeting)
-        rows += [
-            who | _case(meeting.protocol, case, parts[0].ordered) for case in changes.listed(meeting, ids)
-        ]
+        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})
+        who, ordered = _who(changes, meeting), parts[0].ordered if ids else False
+        rows += [who | _case(meeting.protocol, case, ordered) for case in changes.listed(meeting, ids)]
     table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
     answer = f"{changes.second.name} differs from {changes.first.name} on {quantity(len(rows), 'case')}."
     return seen_first(replace(table, answer="" if cell else answer), _CASES_FIRST)
@@ -625,9 +597,7 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
     if compares_lists(protocol):
         up, down = f"towards {case.system_a}", f"towards {case.system_b}"
     changed = ordered and case.value_a != case.value_b
-    first, second = (
-        None if verdict is None else str(verdict) for verdict in (case.verdict_a, case.verdict_b)
-    )
+    first, second = (None if one is None else str(one) for one in (case.verdict_a, case.verdict_b))
     return {
         "case_id": str(case.case_id), "user": case.user_id, "context": case.occasion.context,
         "served_at": case.occasion.served_at, "item": case.item_id, "systems": case.systems, "from": before, "to": now,
@@ -637,11 +607,8 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
-    row: Row = {
-        "rater_a": changes.first.name, "rater_b": changes.second.name, "protocol": meeting.protocol,
-        "aspect": meeting.aspect,
-    }  # fmt: skip
-    return row | {"system": system} if system else row
+    cells = (changes.first.name, changes.second.name, *meeting[2:], *([system] if system else []))
+    return dict(zip((column.name for column in _WHO), cells, strict=False))
 
 
 def _table(
@@ -660,9 +627,9 @@ def _table(
 # ---- prompts and settings --------------------------------------------------------------------------------------------
 
 
-def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "", context: int = 3) -> tuple[str, ...]:
+def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "") -> tuple[str, ...]:
     """A unified diff of two texts; empty if they have the same lines, else its headers first. Lines are not escaped."""
-    return tuple(difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, n=context, lineterm=""))
+    return tuple(difflib.unified_diff(a.split("\n"), b.split("\n"), name_a, name_b, lineterm=""))
 
 
 def prompt_change(

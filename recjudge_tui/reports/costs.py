@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, groupby
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import (
-    Note,
-    Row,
-    Table,
-    columns,
-    definition,
-    seen_first,
-)
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
@@ -30,10 +24,10 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.store.calls import CaseCost, case_costs
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.costs import CaseCost, case_costs
-from recjudge_tui.store.verdicts.ratings import Question, Ratings, project_raters
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question, Ratings, project_raters
 
 _CASES = columns(
     "rater", "judge|(Judge)", "protocol prompt", "aspects|Aspects", "shots|Shots", "cases|Cases|int",
@@ -88,12 +82,11 @@ def _of_cases(project: Project, choose: Options) -> Table:
     if not rows:
         notes.append(Note("no run has judged a case yet"))
     table = Table("Cost", _CASES, rows, tuple(notes), answer=_cheapest(rows, choose.human_price))
-    names = ["rater", "protocol", "prompt", "cases", "calls_per_case", "cost_per_case", "note"]
-    names += ["human_ratio"] if choose.human_price else []
-    return seen_first(table, names)
+    ratio = "human_ratio" if choose.human_price else ""
+    return seen_first(table, f"rater protocol prompt cases calls_per_case cost_per_case note {ratio}")
 
 
-def _cheapest(rows: Sequence[Row], human_price: float | None) -> str:
+def _cheapest(rows: Sequence[dict[str, Any]], human_price: float | None) -> str:
     known = [row for row in rows if isinstance(row["cost_per_case"], float)]
     unknown = len(rows) - len(known)
     lost = f"; of {quantity(unknown, 'row')} the cost is unknown" if unknown else ""
@@ -102,15 +95,11 @@ def _cheapest(rows: Sequence[Row], human_price: float | None) -> str:
     spent = [row for row in known if row["cost_per_case"]]
     if not spent:
         return f"No call of these judges cost money{lost}."
-    low = min(spent, key=lambda row: float(str(row["cost_per_case"])))
-    high = max(spent, key=lambda row: float(str(row["cost_per_case"])))
-    ratio = f", {100 * float(str(low['human_ratio'])):.2g} % of a person's price" if human_price else ""
-    most = (
-        f"; {high['rater']} ({high['protocol']}) {money(float(str(high['cost_per_case'])))}"
-        if high is not low
-        else ""
-    )
-    price = money(float(str(low["cost_per_case"])))
+    low, high = (find(spent, key=lambda row: row["cost_per_case"]) for find in (min, max))
+    ratio = f", {100 * low['human_ratio']:.2g} % of a person's price" if human_price else ""
+    price, most = money(low["cost_per_case"]), ""
+    if high is not low:
+        most = f"; {high['rater']} ({high['protocol']}) {money(high['cost_per_case'])}"
     return f"A case costs {price} with {low['rater']} ({low['protocol']}){ratio}{most}{lost}."
 
 
@@ -230,17 +219,7 @@ def _sets(project: Project, choose: Options) -> Table:
         notes = [*map(Note, combined_notes([known[truth]])), *left_out, *_sides(seen), *_ABOUT]
     title = f"Ensembles by {rule}: cost against accuracy"
     table = Table(title, _SETS, tuple(rows), tuple(notes), {"rule": rule}, answer=_best(rows, truth))
-    names = (
-        "protocol",
-        "aspect",
-        "jury",
-        "value",
-        "ci_low",
-        "ci_high",
-        "answered",
-        "cost_per_case",
-        "efficient",
-    )
+    names = "protocol aspect jury value ci_low ci_high answered cost_per_case efficient"
     worth = tuple(row for row in rows if row.get("efficient") or row["size"] == 1)
     return seen_first(table, names, worth)
 
@@ -368,34 +347,30 @@ def _ranked(ensembles: list[Row]) -> list[Row]:
     return sorted(ensembles, key=_place)
 
 
-def _figures(row: Row) -> tuple[float, float, float] | None:
+def _figures(row: dict[str, Any]) -> tuple[float, float, float] | None:
     """Negative cost, agreement and share answered, so that more is always better; None if one of them is unknown."""
-    spent, value, answered = row["cost_per_case"], row.get("value"), row.get("answered")
-    if isinstance(spent, float | int) and isinstance(value, float) and isinstance(answered, float):
-        # equal up to rounding is equal
-        return -float(spent), round(value, 12), answered
-    return None
+    spent, value, answered = (row.get(name) for name in ("cost_per_case", "value", "answered"))
+    if spent is None or value is None or answered is None:
+        return None
+    # equal up to rounding is equal
+    return -spent, round(value, 12), answered
 
 
-def _place(row: Row) -> tuple[bool, float, float]:
+def _place(row: dict[str, Any]) -> tuple[bool, float, float]:
     spent, value = row["cost_per_case"], row.get("value")
-    return spent is None, float(str(spent or 0.0)), -value if isinstance(value, float) else np.inf
+    return spent is None, spent or 0.0, np.inf if value is None else -value
 
 
-def _best(rows: Sequence[Row], truth: str) -> str:
+def _best(rows: Sequence[dict[str, Any]], truth: str) -> str:
     """The set that agrees most with the truth, of those whose cost is known the cheapest that does as well."""
-    measured = [row for row in rows if isinstance(row.get("value"), float)]
+    measured = [row for row in rows if row.get("value") is not None]
     if not measured:
         return ""
-    first = [
-        r
-        for r in measured
-        if (r["protocol"], r["aspect"]) == (measured[0]["protocol"], measured[0]["aspect"])
-    ]
-    best = max(first, key=lambda row: float(str(row["value"])))
+    asked = [(row["protocol"], row["aspect"]) for row in measured]
+    best = max(measured[: asked.count(asked[0])], key=lambda row: row["value"])
     spent = best["cost_per_case"]
-    price = "at an unknown cost" if spent is None else f"for {money(float(str(spent)))} a case"
+    price = "at an unknown cost" if spent is None else f"for {money(spent)} a case"
     return (
         f"{best['jury']} agrees most with {truth} on {best['protocol']}, {best['aspect']}"
-        f" ({best['stat']} {float(str(best['value'])):.2f}, n {best['n']}) {price}."
+        f" ({best['stat']} {best['value']:.2f}, n {best['n']}) {price}."
     )

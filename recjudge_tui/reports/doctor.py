@@ -26,14 +26,8 @@ from recjudge_tui.judges.registry import built_in
 from recjudge_tui.network import certificates, proxies, tls_context, usable_network
 from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.store.database import SQLITE_VERSION
-from recjudge_tui.store.inspection import (
-    FileReport,
-    RunningRun,
-    can_write,
-    file_system,
-    inspect_file,
-    is_shared,
-)
+from recjudge_tui.store.schema import FileReport, RunningRun, inspect_file
+from recjudge_tui.system import can_write, file_system, is_shared
 
 State = Literal["ok", "warning", "problem"]
 # seconds for all servers together
@@ -93,7 +87,7 @@ def doctor_table(checks: Iterable[Check]) -> Table:
 
 
 def inspected_file(path: Path) -> FileReport | StoreError | None:
-    """The result of `store.inspection.inspect_file`, or its error."""
+    """The result of `store.schema.inspect_file`, or its error."""
     try:
         return inspect_file(path)
     except StoreError as error:
@@ -154,7 +148,7 @@ def _database(path: Path, looked: FileReport | StoreError | None) -> Check:
         return Check("database", "problem", f"{looked.title}. {looked.cause}", looked.next_step)
     if not can_write(path):
         cure = "Make the file and its folder writable, or choose another with --db."
-        if looked is None or looked.faults or looked.schema < looked.known_schema:
+        if looked is None or looked.faults:
             return Check("database", "problem", f"{path} cannot be written", cure)
         told = f"{path} cannot be written: reports work, everything else fails"
         return Check("database", "warning", told, cure)
@@ -164,12 +158,7 @@ def _database(path: Path, looked: FileReport | StoreError | None) -> Check:
     if looked.faults:
         cure = "Restore a copy made by “recjudge db backup”; keep the damaged file."
         return Check("database", "problem", f"{path} is damaged: {'; '.join(looked.faults)}", cure)
-    schema = f"schema {looked.schema} of {looked.known_schema}"
-    told = f"{path}: {size_text(looked.size)}, {schema}, intact, journal {looked.journal}"
-    if looked.schema < looked.known_schema:
-        cure = "The next command brings it up to date, after a backup copy."
-        return Check("database", "warning", told, cure)
-    return Check("database", "ok", told)
+    return Check("database", "ok", f"{path}: {size_text(looked.size)}, intact, journal {looked.journal}")
 
 
 def _terminal(environment: Mapping[str, str], encoding: str, size: tuple[int, int] | None) -> Check:

@@ -20,9 +20,8 @@ from recjudge_tui.reports.common.table import Note
 from recjudge_tui.shapes import Base
 from recjudge_tui.stats.planning import initial_state, update_state
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.runs.early_stopping import case_statuses, runs_until_decided
-from recjudge_tui.store.runs.runs import run_progress, run_row
+from recjudge_tui.store.prompts import prompt_by_id
+from recjudge_tui.store.runs import case_statuses, run_progress, run_row, stored_runs
 
 MOST_PAIRS = 10
 
@@ -55,7 +54,7 @@ def decided_notes(chosen: Base) -> list[Note]:
     although the run was checked after every user."""
     db, notes = chosen.project.db, []
     ranked = {(question.rater, question.protocol) for question in chosen.ratings.single_questions}
-    for run in runs_until_decided(db, chosen.project.id):
+    for run in stored_runs(db, project_id=chosen.project.id):
         if (run["rater"], run["protocol"]) in ranked and (status := run_stopping_status(db, run)) is not None:
             text = (
                 f"{run['rater']}: run {run['id']} was checked after every user, to stop when decided; the valid"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes, label_names
-from recjudge_tui.reports.common.table import (
-    Column,
-    Kind,
-    Note,
-    Row,
-    Table,
-    columns,
-    definition,
-    seen_first,
-)
+from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
 from recjudge_tui.shapes import Meeting, Met, Pairs
@@ -32,28 +23,12 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm
-from recjudge_tui.stats.intervals import Bounds
-from recjudge_tui.stats.planning import (
-    SHARE,
-    PredictionPoweredMean,
-    prediction_powered_mean,
-)
+from recjudge_tui.stats.intervals import SHARE, Bounds
+from recjudge_tui.stats.planning import PredictionPoweredMean, prediction_powered_mean
 
 MEASURES = ("win_rate", "share", "mean")
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
-_BRIEF = (
-    "label",
-    "source",
-    "system",
-    "opponent",
-    "aspect",
-    "value",
-    "ci_low",
-    "ci_high",
-    "n_labelled",
-    "n_judged",
-    "saved",
-)
+_BRIEF = "label source system opponent aspect value ci_low ci_high n_labelled n_judged saved"
 _ABOUT = (
     definition(
         "both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels"
@@ -134,7 +109,7 @@ def estimate(project: Project, choose: Options) -> Table:
         _answer(rows, measure, choose),
     )
     several = {name for name in _DROPPED if len({row[name] for row in rows}) > 1}
-    names = [name for name in _BRIEF if name in several or name not in _DROPPED]
+    names = [name for name in _BRIEF.split() if name in several or name not in _DROPPED]
     return seen_first(table, names)
 
 
@@ -303,29 +278,22 @@ def _balance_notes(balances: Sequence[_Balance]) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def _answer(rows: Sequence[Row], measure: str, choose: Options) -> str:
+def _answer(rows: Sequence[dict[str, Any]], measure: str, choose: Options) -> str:
     """The first estimate from both, else from the labels alone, and what the judge saved."""
-    found = next((r for r in rows if r["source"] == "both" and isinstance(r["value"], float)), None)
-    found = found or next(
-        (r for r in rows if r["source"] == "people" and isinstance(r["value"], float)), None
-    )
+    known = [row for row in rows if row["value"] is not None and row["source"] in ("both", "people")]
+    found = next((row for row in known if row["source"] == "both"), next(iter(known), None))
     if found is None:
         return ""
-    value, low, high = (
-        row if isinstance(row, float) else None for row in (found["value"], found["ci_low"], found["ci_high"])
-    )
-    assert value is not None
     scale, unit, decimals = (1.0, "", 2) if measure == "mean" else (100.0, " %", 1)
-    ends = (
-        f" [{scale * low:.{decimals}f}, {scale * high:.{decimals}f}]"
-        if low is not None and high is not None
-        else ""
+    value, *ends = (
+        "" if found[name] is None else f"{scale * found[name]:.{decimals}f}"
+        for name in ("value", "ci_low", "ci_high")
     )
+    figure = f"{value}{unit}{f' [{ends[0]}, {ends[1]}]' if all(ends) else ''}"
     what = {"win_rate": "win rate", "mean": "mean"}.get(measure, f"share of {found['label']}")
     against = f" against {found['opponent']}" if found["opponent"] else ""
-    figure = f"{scale * value:.{decimals}f}{unit}{ends}"
     said = f"By {choose.truth}, {found['system']}'s {what}{against} ({found['aspect']}) is {figure}"
-    labels = quantity(int(str(found["n_labelled"])), "label")
+    labels = quantity(found["n_labelled"], "label")
     if found["source"] == "people":
         return f"{said} from {labels} alone."
-    return f"{said} from {labels} and {choose.rater}, which saves {quantity(int(str(found['saved'] or 0)), 'label')}."
+    return f"{said} from {labels} and {choose.rater}, which saves {quantity(found['saved'] or 0, 'label')}."

@@ -34,14 +34,14 @@ from recjudge_tui.reports.common.table import Column, Screen, Table, render, sav
 from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
 from recjudge_tui.stats.retrieval import truth_key, truths_of
-from recjudge_tui.store.data.catalogue import check_judgeable, current_slates
-from recjudge_tui.store.data.catalogue import systems as systems_with_lists
-from recjudge_tui.store.data.heldout import held_out
-from recjudge_tui.store.occasions import Countable, check_contexts, untimed_count, untimed_note
-from recjudge_tui.store.projects import exports as stored
-from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS, label_rows
-from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
-from recjudge_tui.store.verdicts.ratings import project_raters
+from recjudge_tui.store import exports as stored
+from recjudge_tui.store.cases import Countable, check_contexts, untimed_count, untimed_note
+from recjudge_tui.store.data import check_judgeable, current_slates
+from recjudge_tui.store.data import systems as systems_with_lists
+from recjudge_tui.store.exports import LABEL_COLUMNS, label_rows
+from recjudge_tui.store.histories import held_out
+from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.store.verdicts import EXPORTED, exported_rows
 
 RankingFormat = Literal["trec", "ranx"]
 LISTS = "lists"
@@ -272,10 +272,7 @@ def write_run(
 
 
 def write_qrels(
-    project: Project,
-    fmt: RankingFormat,
-    target: Path | TextIO,
-    occasions: OccasionFilter = EVERY_OCCASION,
+    project: Project, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter = EVERY_OCCASION
 ) -> ExportCounts:
     """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
 

@@ -36,8 +36,8 @@ from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
 from recjudge_tui.stats.estimate import undefined
 from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question
 
 _SYSTEM = columns("system rater protocol? issue")
 _SHARE = (
@@ -269,10 +269,7 @@ def flagged_cases(project: Project, selection: Selection, row: Row, unit: str) -
             issue, judged = found.issue(str(row["issue"])), _judged(found, question)
             units = _units(found, question, issue, judged, "items" if rank else unit, bool(rank))
             here = units.case[units.marked & (units.rank == (rank or 0))]
-            of_system = np.array(
-                [cases.systems[at] == row["system"] for at in cases.system_a[here]], dtype=np.bool_
-            )
-            ids |= set(cases.ids[here[of_system]].tolist())
+            ids |= {int(cases.ids[at]) for at in here if cases.systems[cases.system_a[at]] == row["system"]}
     return tuple(sorted(ids))
 
 

@@ -19,7 +19,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells
 from recjudge_tui.reports.common.scales import rater_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import label_sets, pair_estimates, unfit, usual_of
 from recjudge_tui.reports.served import model_changed, served_notes
@@ -37,32 +37,30 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )  # fmt: skip
-from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
+from recjudge_tui.stats.agreement import Change, RatedPair, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims, sign_test
 from recjudge_tui.stats.intervals import ALL_EQUAL, AT_END, share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.stats.registry import STATISTICS
-from recjudge_tui.store.data.catalogue import check_systems
-from recjudge_tui.store.runs.judges import ServedModel, served_models
-from recjudge_tui.store.verdicts.ratings import (
+from recjudge_tui.store.data import check_systems
+from recjudge_tui.store.ratings import (
     Question,
     Verdicts,
     newest_lists,
     project_questions,
     project_raters,
 )
+from recjudge_tui.store.runs import ServedModel, served_models
 
 MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
 _WINS, _FAILURES = "win_rate", "failure_rate"
 FIGURES = (*STATISTICS, _WINS, _FAILURES)
 _COLUMNS = columns(
-    Column("check", "Check"), "figure protocol? aspect?", Column("reference", "Reference"), Column("demand", "Bound"),
-    "value", Column("earlier", "Earlier", "float", minor=True), Column("change", "Change", "float"), "ci_low ci_high n?",
-    Column("state", "State"), Column("paired", "Paired", minor=True),
-    Column("paired_users", "Users in both", "int", minor=True),
-    Column("left_out", "Cases left out", "int", minor=True), "note",
+    "check|Check", "figure protocol? aspect?", "reference|Reference", "demand|Bound", "value",
+    "earlier|(Earlier)|float", "change|Change|float", "ci_low ci_high n?", "state|State", "paired|(Paired)",
+    "paired_users|(Users in both)|int", "left_out|(Cases left out)|int", "note",
 )  # fmt: skip
 _SEEN_FIRST = ("figure", "aspect", "reference", "demand", "value", "change", "ci_low", "ci_high", "state")
 _ALL_BOUNDS = "all bounds are required: met together they need no correction, else Holm's is applied to each"
@@ -273,17 +271,19 @@ def _row(
 ) -> Row:
     question, meeting = asked
     aspect = made.choose.aspect if question is None else (meeting or question).aspect
+    note = "" if question else made.nothing(name)
     return {
         "check": check, "figure": name, "protocol": question.protocol if question else None, "aspect": aspect,
-        "reference": made.reference(name), "demand": demand, "ci_low": None, **cells,
+        "reference": made.reference(name), "demand": demand, "ci_low": None, "note": note, **cells,
     }  # fmt: skip
 
 
 def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
     for bound in made.bounds:
         demand = f"{'at least' if bound.least else 'at most'} {bound.x:g}"
-        found = [(asked, _figure(made, bound.name, *asked, level)) for asked in made.asked(bound.name)]
-        for asked, figure in ((asked, figure) for asked, figure in found if figure is not None):
+        every = [(asked, _figure(made, bound.name, *asked, level)) for asked in made.asked(bound.name)]
+        found = [(asked, figure) for asked, figure in every if figure is not None]
+        for asked, figure in found:
             ends = (figure.ci_low if bound.least else figure.ci_high) if made.choose.certain else figure.value
             met, short = bound.holds(ends), ""
             if not met and bound.holds(figure.value):
@@ -291,9 +291,8 @@ def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
                 short = f"the figure meets the bound, but {'its interval does not' if ends is not None else without}"
             about: Row = {"state": MET if met else NOT_MET, "note": join_notes(short, figure.note)}
             yield _row(made, "bound", bound.name, demand, asked, estimate_cells(figure) | about)
-        if all(figure is None for _, figure in found):
-            none = {"n": 0, "state": NOT_MET, "note": made.nothing(bound.name)}
-            yield _row(made, "bound", bound.name, demand, (None, None), none)
+        if not found:
+            yield _row(made, "bound", bound.name, demand, (None, None), {"n": 0, "state": NOT_MET})
 
 
 def _figure(
@@ -335,8 +334,7 @@ def _change_rows(made: Gate, level: float) -> Iterator[Row]:
                 "n": change.n, "state": state, "note": change.note, **paired,
             })  # fmt: skip
         if not made.asked(name):
-            none = {"n": 0, "state": UNKNOWN, "note": made.nothing(name)}
-            yield _row(made, "change", name, demand, (None, None), none)
+            yield _row(made, "change", name, demand, (None, None), {"n": 0, "state": UNKNOWN})
 
 
 def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, level: float) -> Change:
@@ -358,7 +356,7 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
     if reason := unfit(name, meeting, made.met):
         return Change(None, None, undefined(reason))
     sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
-    later, earlier = (RatedCases(*side) for side in sides)
+    later, earlier = (RatedPair(*side) for side in sides)
     found = agreement_change(later, earlier, seen.labels(labels), name, mirrored=seen.mirrored, level=level)
     change = replace(found.change, note=join_notes(found.change.note, seen.words()))
     return Change(found.later, found.earlier, change)

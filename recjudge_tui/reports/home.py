@@ -16,13 +16,12 @@ from recjudge_tui.reports.declare import on_cases, table_of
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.contents import DataCounts, data_counts, unknown_items
-from recjudge_tui.store.projects.projects import project_overview
-from recjudge_tui.store.runs.progress import NewestRun, newest_runs
+from recjudge_tui.store.projects import DataCounts, data_counts, project_overview, unknown_items
+from recjudge_tui.store.runs import NewestRun, newest_runs
 
 # what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
 if TYPE_CHECKING:
-    from recjudge_tui.store.verdicts.answers import FlipCount
+    from recjudge_tui.store.answers import FlipCount
 
 RUNS_NAMED = 6
 Remedy = Literal["import", "judge", "label", "compare"]
@@ -241,7 +240,7 @@ def with_next_part(db: Database, project_id: int, home: Home) -> Home:
 
 
 def _totals(project: Project, _: Home) -> Totals:
-    from recjudge_tui.store.verdicts.listing import newest_judged_run
+    from recjudge_tui.store.verdicts import newest_judged_run
 
     (row,) = project_overview(project.db, project.id)
     newest = newest_judged_run(project.db, project.id) or (None, "")
@@ -268,7 +267,7 @@ def _queue(project: Project, home: Home) -> QueueSizes:
 
 
 def _flips(project: Project, _: Home) -> tuple[FlipCount, ...]:
-    from recjudge_tui.store.verdicts.answers import flip_counts
+    from recjudge_tui.store.answers import flip_counts
 
     return flip_counts(project.db, project.id)
 
@@ -309,7 +308,7 @@ def _board(project: Project, home: Home) -> Board:
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
     """The rater's agreement with the best reference; empty if people judged none of its cases."""
     from recjudge_tui.reports.common.scales import combined_notes
-    from recjudge_tui.store.verdicts.ratings import project_raters
+    from recjudge_tui.store.ratings import project_raters
 
     about = home.subject or Subject()
     if about.topic is None or not about.people or about.rater in about.people:

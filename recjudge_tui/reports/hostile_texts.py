@@ -10,8 +10,7 @@ from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, F
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
-from recjudge_tui.store.data.held_out_copies import held_out_copies, repeats_note
-from recjudge_tui.store.data.texts import (
+from recjudge_tui.store.data import (
     NOWHERE,
     DataText,
     Owner,
@@ -21,19 +20,14 @@ from recjudge_tui.store.data.texts import (
     data_texts,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import prompt_contents
+from recjudge_tui.store.histories import held_out_copies, repeats_note
+from recjudge_tui.store.prompts import prompt_contents
 
 # long texts written by people; every other text is a line in a list
 _LONG_FIELDS = ("text", "reference")
 _OWNERS: tuple[Owner, ...] = ("item", "user", "explanation")
 _COLUMNS = columns(
-    "where|Where",
-    "id|Id",
-    "field|Field",
-    "kind|Kind",
-    "text|Text",
-    "cases|Cases|int",
-    "case_ids|(Case ids)",
+    "where|Where", "id|Id", "field|Field", "kind|Kind", "text|Text", "cases|Cases|int", "case_ids|(Case ids)"
 )
 _HEURISTICS = (
     Note("heuristics: check each finding, and expect that some texts are missed"),

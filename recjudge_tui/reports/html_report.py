@@ -98,7 +98,6 @@ def _shares(protocol: str) -> dict[str, Any] | None:
 def about(page: Page) -> Part:
     """Versions and the date: everything needed to make the same report again."""
     from recjudge_tui.reports import listings
-    from recjudge_tui.store.migrations import known_migrations
 
     def installed(name: str) -> str:
         try:
@@ -108,7 +107,6 @@ def about(page: Page) -> Part:
 
     facts = {
         "recjudge": VERSION,
-        "database schema": str(known_migrations()[-1].version),
         "Python": platform.python_version(),
         "SQLite": SQLITE_VERSION,
         **{name: installed(name) for name in _PACKAGES},
@@ -152,8 +150,8 @@ def pictures(page: Page) -> Part:
 
 def prompts(page: Page) -> Part:
     """The texts of all prompts that runs of the project used."""
-    from recjudge_tui.store.prompts.prompts import prompt_text
-    from recjudge_tui.store.runs.runs import list_runs
+    from recjudge_tui.store.prompts import prompt_text
+    from recjudge_tui.store.runs import list_runs
 
     db = page.project.db
     used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
@@ -194,8 +192,8 @@ def project_report(
 
     Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
     """
-    from recjudge_tui.store.data.catalogue import check_systems
-    from recjudge_tui.store.raters.raters import rater_row
+    from recjudge_tui.store.data import check_systems
+    from recjudge_tui.store.raters import rater_row
 
     check_systems(project.db, project.id, options.systems)
     for name in options.raters:
@@ -241,7 +239,7 @@ def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterat
 
 
 def _protocols(project: Project) -> tuple[str, ...]:
-    from recjudge_tui.store.verdicts.ratings import project_questions
+    from recjudge_tui.store.ratings import project_questions
 
     judged = {question.protocol for question in project_questions(project.db, project.id)}
     return tuple(name for name in offered() if name in judged)

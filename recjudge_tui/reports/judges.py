@@ -12,7 +12,7 @@ from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.registry import Provider, built_in, third_party
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import judges_used
+from recjudge_tui.store.runs import judges_used
 
 _JUDGES = columns("spec|Judge", "source|Where", "key|Key", "details|Details")
 _PROBE = columns("what|What", "found|Found", "note")

@@ -110,23 +110,18 @@ def _check(choose: Options, method: str, of_pairs: bool) -> None:
     if method not in known:
         raise UsageError(f"no method “{method}”", f"Available: {', '.join(known)}.")
     if (method in METHODS) != of_pairs:
-        fitting = tuple(METHODS) if of_pairs else _ALONE
-        raise UsageError(
-            f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
-        )
+        fitting = ", ".join(METHODS if of_pairs else _ALONE)
+        raise UsageError(f"method “{method}” does not fit {choose.protocol}", f"Available: {fitting}.")
     if choose.k is not None and choose.table != "metrics":
         raise UsageError(
             f"k is the cutoff of offline metrics, which table “{choose.table}” does not have",
             "Leave k out, or choose the table “metrics”.",
         )
+    table = f"table “{choose.table}”"
     if choose.table in ("matrix", "metrics", "side-by-side") and not of_pairs:
-        raise UsageError(
-            f"table “{choose.table}” needs verdicts on two lists, which {choose.protocol} does not give"
-        )
+        raise UsageError(f"{table} needs verdicts on two lists, which {choose.protocol} does not give")
     if choose.crowd and choose.table in ("metrics", "side-by-side"):
-        raise UsageError(
-            f"table “{choose.table}” is not available for a crowd", "Use the ranking or the matrix."
-        )
+        raise UsageError(f"{table} is not available for a crowd", "Use the ranking or the matrix.")
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
@@ -452,6 +447,12 @@ _MATRIX = (
 )  # fmt: skip
 
 
+_ABOUT_MATRIX = """\
+Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users
+lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;\
+ p: its test, Holm's correction over all pairs of one rater and aspect""".splitlines()
+
+
 def matrix(project: Project, choose: Options) -> Table:
     """One row per rater, aspect, system and opponent, systems in the order of their rank by Q, with the test of each two."""
     chosen = base(project, choose.selection())
@@ -468,13 +469,5 @@ def matrix(project: Project, choose: Options) -> Table:
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
     lines = [] if rows else [Note(no_pairs(chosen))]
     lines += [*about_base(chosen), *origin_notes(chosen), *rater_notes(chosen)]
-    lines += [
-        definition(
-            "Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users"
-        ),
-        definition(
-            "lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;"
-            " p: its test, Holm's correction over all pairs of one rater and aspect"
-        ),
-    ]
+    lines += map(definition, _ABOUT_MATRIX)
     return Table(f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines))

@@ -17,32 +17,29 @@ from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import rater_notes
-from recjudge_tui.reports.common.table import (
-    Column,
-    Note,
-    Row,
-    Table,
-    columns,
-    seen_first,
-)
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import reused_words
-from recjudge_tui.store.cases.cases import case_count, list_cases
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.data.catalogue import event_counts, heldout_types, repeated_events, systems
-from recjudge_tui.store.data.held_out_copies import held_out_copies
-from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.imports.imports import list_imports
-from recjudge_tui.store.projects.projects import project_counts, project_overview
-from recjudge_tui.store.projects.saved_filters import saved_filters as stored_filters
-from recjudge_tui.store.prompts.prompts import list_prompts
-from recjudge_tui.store.raters.raters import list_raters
-from recjudge_tui.store.runs.conditions import run_conditions
-from recjudge_tui.store.runs.progress import run_failures
-from recjudge_tui.store.runs.runs import list_runs, run_progress, run_row, run_summary
-from recjudge_tui.store.verdicts.ratings import project_raters
-from recjudge_tui.store.verdicts.triage_log import project_entries
+from recjudge_tui.store.cases import case_count, list_cases
+from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems
+from recjudge_tui.store.database import Database, StoredRow, now
+from recjudge_tui.store.histories import held_out_copies
+from recjudge_tui.store.imports import list_imports
+from recjudge_tui.store.projects import project_counts, project_overview
+from recjudge_tui.store.projects import saved_filters as stored_filters
+from recjudge_tui.store.prompts import list_prompts
+from recjudge_tui.store.raters import list_raters
+from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.store.runs import (
+    list_runs,
+    run_conditions,
+    run_failures,
+    run_progress,
+    run_row,
+    run_summary,
+)
+from recjudge_tui.store.triage import project_entries
 
 
 def _listed(
@@ -131,7 +128,7 @@ def imports(of: Project, _: Options) -> Table:
     table = _listed(
         "Imports", _IMPORTS, found, () if found else (Note("no import yet", step=Step("import")),), answer
     )
-    return seen_first(table, ("id", "kind", "path", "rows_stored", "rows_skipped", "created_at", "undone_at"))
+    return seen_first(table, "id kind path rows_stored rows_skipped created_at undone_at")
 
 
 def cases(of: Project, choose: Options) -> Table:
@@ -199,7 +196,7 @@ def raters(of: Project, _: Options) -> Table:
     if not found:
         notes.append(Note("nobody has judged anything yet", step=Step("judge")))
     table = _listed("Raters", _RATERS, rows, notes, answer)
-    return seen_first(table, ("name", "kind", "protocols", "verdicts", "failed", "recipe"))
+    return seen_first(table, "name kind protocols verdicts failed recipe")
 
 
 def _recipe(text: str) -> str:
@@ -216,7 +213,7 @@ def prompts(db: Database) -> Table:
     table = _listed(
         "Prompts", _PROMPTS, found, (), f"{quantity(len(found), 'prompt')}, {used:,} used by runs."
     )
-    return seen_first(table, ("name", "version", "protocol", "domain", "origin", "runs"))
+    return seen_first(table, "name version protocol domain origin runs")
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
@@ -378,7 +375,7 @@ def _plain(value: object) -> str:
 
 def failures(of: Project, _: Options) -> Table:
     """One row per run and kind of failure, with one error as an example. Failures are not verdicts."""
-    rows: list[Row] = [
+    rows: list[dict[str, Any]] = [
         {name: run[name] for name in ("rater", "protocol", "calls")}
         | {
             "id": str(run["id"]),
@@ -391,12 +388,9 @@ def failures(of: Project, _: Options) -> Table:
     ]
     kinds: Counter[str] = Counter()
     for row in rows:
-        kinds[str(row["error_kind"]).replace("_", " ")] += int(str(row["failed"]))
-    answer = (
-        f"{quantity(kinds.total(), 'call')} failed: {', '.join(f'{n:,} {kind}' for kind, n in kinds.most_common())}."
-        if rows
-        else "No call failed."
-    )
+        kinds[row["error_kind"].replace("_", " ")] += row["failed"]
+    each = ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common())
+    answer = f"{quantity(kinds.total(), 'call')} failed: {each}." if rows else "No call failed."
     return _listed("Failed calls", _FAILURES, rows, (), answer)
 
 

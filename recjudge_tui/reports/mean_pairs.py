@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Note, Row, columns, definition
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
-from recjudge_tui.stats.hypotheses import MeanTest, Pair, mean_tests, ranked_pairs
+from recjudge_tui.stats.hypotheses import MeanTest, Pair, mean_tests
 from recjudge_tui.stats.intervals import Bounds
 
 PAIR_COLUMNS = (
@@ -104,8 +104,13 @@ def pair_notes(measured: Sequence[MeasuredPairs]) -> list[Note]:
 def pair_sentence(pairs: MeasuredPairs) -> str:
     """The neighbours in a ranking by one figure; "" with fewer than two systems."""
     words = [
-        _words(pairs.systems[upper], pairs.systems[lower], test, upper)
-        for upper, lower, test in ranked_pairs(pairs.order, pairs.tests)
+        _words(
+            pairs.systems[upper],
+            pairs.systems[lower],
+            pairs.tests[min(upper, lower), max(upper, lower)],
+            upper,
+        )
+        for upper, lower in pairwise(pairs.order)
     ]
     more = len(words) - _MOST_NAMED
     named = words[:_MOST_NAMED] + ([f"{quantity(more, 'more pair')} of neighbours"] if more > 0 else [])

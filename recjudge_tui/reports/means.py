@@ -31,7 +31,7 @@ from recjudge_tui.reports.words import about_base, interval_text, no_verdicts, r
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.ratings import Question
 
 _WHO = columns("system rater aspect")
 _MEANS = (
@@ -139,7 +139,7 @@ def _measured(chosen: Base, question: Question) -> SystemMeans:
 
 
 def pairs(project: Project, choose: Options) -> Table:
-    """One row per rater, aspect and pair of systems, the one with the higher mean first, with the test of their difference."""
+    """One row per rater, aspect and pair of systems, the higher mean first, with the test of their difference."""
     if choose.crowd:
         raise UsageError("table “pairs” is not available for a crowd", "Use the ranking.")
     chosen = base(project, choose.selection())
@@ -183,7 +183,8 @@ def _by_share(chosen: Base) -> Table:
     rows.sort(key=lambda row: (str(row["aspect"]) != "overall", str(row["aspect"]), str(row["system"])))
     failed = {(r["rater"], r["system"], r["aspect"]): r["failed"] for r in rows if r["failed"]}
     notes += [Note(f"{a}, {b}, {c}: {count} failed and are not in n") for (a, b, c), count in failed.items()]
-    about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard where rare)"
+    about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard"
+    about += " where rare)"
     notes += [definition(about)] if rows else []
     table = Table(f"Shares of labels: {chosen.selection.protocol}", _SHARES, tuple(rows), tuple(notes))
     # one row a system, rater and aspect: the share of each label with its interval

@@ -32,12 +32,12 @@ from recjudge_tui.reports.common.table import Column, Row, Table, cells_of, colu
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
 from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
 from recjudge_tui.stats.defaults import level_text
-from recjudge_tui.store.data.catalogue import heldout_types
+from recjudge_tui.store.data import heldout_types
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
-from recjudge_tui.store.prompts.prompts import UsedPrompt
-from recjudge_tui.store.raters.raters import list_raters, provenance, rater_row
-from recjudge_tui.store.runs.conditions import CallTotals, RunConditions, call_totals, run_conditions
+from recjudge_tui.store.projects import project_name
+from recjudge_tui.store.prompts import UsedPrompt
+from recjudge_tui.store.raters import list_raters, provenance, rater_row
+from recjudge_tui.store.runs import CallTotals, RunConditions, call_totals, run_conditions
 from recjudge_tui.version import VERSION
 
 # in place of a statistic's name: every one that the data allow
@@ -208,7 +208,7 @@ def _plain(paragraph: str) -> str:
 
 
 def _converted(paragraph: str, text: Callable[[str], str], cite: Callable[[list[str]], str]) -> str:
-    """A paragraph of the template in another form, as in LaTeX with natbib's citations; `text` gets no white space at its ends, which it might remove."""
+    """A paragraph of the template in another form; `text` gets no white space at its ends, which it might remove."""
     parts = _CITED.split(paragraph)
     parts[::2] = [
         re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), html.unescape(re.sub(r"\\([\W_])", r"\1", part)))

@@ -44,13 +44,17 @@ from recjudge_tui.stats.retrieval import (
     coverage,
     list_values,
 )
-from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
-from recjudge_tui.store.data.catalogue import check_judgeable, systems
-from recjudge_tui.store.data.held_out_copies import held_out_copies
-from recjudge_tui.store.data.heldout import has_held_out, lists_of, load_evaluation_data
-from recjudge_tui.store.occasions import untimed_count, untimed_note
-from recjudge_tui.store.verdicts.generations import judged_content
-from recjudge_tui.store.verdicts.ratings import CaseColumns
+from recjudge_tui.store.cases import untimed_count, untimed_note
+from recjudge_tui.store.data import check_judgeable, systems
+from recjudge_tui.store.histories import (
+    current_list_ids,
+    has_held_out,
+    held_out_copies,
+    lists_of,
+    load_evaluation_data,
+    ranked_slates,
+)
+from recjudge_tui.store.ratings import CaseColumns, judged_content
 
 COVERAGE = "coverage"
 METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
@@ -109,14 +113,10 @@ class SystemLists(NamedTuple):
 
     def at(self, rows: Sequence[int], system: str) -> SystemLists:
         """These lists only, of a system."""
-        users, contexts, shown, values = self[1:]
-        return SystemLists(
-            system,
-            [users[row] for row in rows],
-            [contexts[row] for row in rows],
-            [shown[row] for row in rows],
-            {name: of[list(rows)] for name, of in values.items()},
-        )
+        users, contexts = ([column[row] for row in rows] for column in (self.users, self.contexts))
+        shown = [self.shown[row] for row in rows]
+        values = {name: of[list(rows)] for name, of in self.values.items()}
+        return SystemLists(system, users, contexts, shown, values)
 
 
 class Measured:
@@ -144,11 +144,9 @@ class Measured:
         for metric in dict.fromkeys(name for name in metrics if name != COVERAGE):
             rows = [(at, of.values[metric]) for at, of in zip(self.occasion, self.systems, strict=True)]
             means = [of.mean(metric) for of in self.systems]
-            names = [of.system for of in self.systems]
-            bounds = LIST_METRICS[metric].bounds
-            figures.append(
-                SystemMeans(metric, names, occasions(rows, self.owners), self.owners, means, bounds)
-            )
+            names, bounds = [of.system for of in self.systems], LIST_METRICS[metric].bounds
+            values = occasions(rows, self.owners)
+            figures.append(SystemMeans(metric, names, values, self.owners, means, bounds))
         return compared(figures, groups)
 
 
@@ -172,13 +170,9 @@ def measure(
 
     def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
         items: dict[str, str] = {}
-        return SystemLists(
-            system,
-            [one.user_id for one in ranked],
-            [one.context for one in ranked],
-            [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked],
-            list_values(ranked, data, k, names),
-        )
+        shown = [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked]
+        users, contexts = [one.user_id for one in ranked], [one.context for one in ranked]
+        return SystemLists(system, users, contexts, shown, list_values(ranked, data, k, names))
 
     def read(system: str) -> SystemLists:
         # the groups of one report use the same lists, which are read and measured once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +14,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import (
-    Column,
-    Note,
-    Row,
-    Table,
-    columns,
-    definition,
-    seen_first,
-)
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, rater_notes
 from recjudge_tui.shapes import Base, base, battles, scores
@@ -30,16 +23,10 @@ from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
 from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
-from recjudge_tui.stats.planning import (
-    FEWEST_EXPECTED,
-    FEWEST_IMPRESSIONS,
-    Arm,
-    lift,
-    two_proportions,
-)
+from recjudge_tui.stats.planning import FEWEST_EXPECTED, FEWEST_IMPRESSIONS, Arm, lift, two_proportions
 from recjudge_tui.stats.ranking import outcome_estimates
-from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
-from recjudge_tui.store.verdicts.ratings import Question, project_questions
+from recjudge_tui.store.projects import Outcome, list_outcomes, unknown_outcome
+from recjudge_tui.store.ratings import Question, project_questions
 
 _WHAT = columns("experiment|Experiment", "system_a|System A", "system_b|System B")
 
@@ -132,19 +119,7 @@ def outcomes(project: Project, choose: Options) -> Table:
     notes = [*log.notes, *_METHODS] if rows else [Note("no experiment is recorded yet")]
     answer = _answer(rows[-1], len(rows)) if rows else ""
     table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), {}, {}, answer)
-    names = (
-        "experiment",
-        "system_a",
-        "system_b",
-        "rate_a",
-        "rate_b",
-        "lift",
-        "ci_low",
-        "ci_high",
-        "p",
-        "winner",
-        "note",
-    )
+    names = "experiment system_a system_b rate_a rate_b lift ci_low ci_high p winner note"
     return seen_first(table, names)
 
 
@@ -171,9 +146,7 @@ def prediction_log(project: Project, choose: Options) -> Table:
         asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
         notes = [*about_base(asked), *rater_notes(asked), *_PREDICTIONS]
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=_hit_rates(rows))
-    return seen_first(
-        table, ("experiment", "winner", "rater", "protocol", "pointed", "hit", "decided", "hit_rate", "note")
-    )
+    return seen_first(table, "experiment winner rater protocol pointed hit decided hit_rate note")
 
 
 def _base(project: Project, aspect: str) -> Base | None:
@@ -320,29 +293,19 @@ def _log_row(
 # ---- sentences -------------------------------------------------------------------------------------------------------
 
 
-def _answer(row: Row, experiments: int) -> str:
+def _answer(row: dict[str, Any], experiments: int) -> str:
     """The newest experiment: lift, interval, p, and how many raters predicted it."""
     gain, low, high, p = (row[name] for name in ("lift", "ci_low", "ci_high", "p"))
     first = "" if experiments == 1 else f"{quantity(experiments, 'experiment')}; the newest: "
-    if not isinstance(gain, float) or not isinstance(p, float):
+    if gain is None or p is None:
         return f"{first}{row['experiment']} shows nothing ({row['note']})."
-    ends = (
-        f" [{100 * low:+.1f}, {100 * high:+.1f}]"
-        if isinstance(low, float) and isinstance(high, float)
-        else ""
-    )
+    ends = "" if low is None or high is None else f" [{100 * low:+.1f}, {100 * high:+.1f}]"
     chance = "p < .0001" if p < 0.0001 else f"p {p:.4f}".replace("0.", ".")
-    said = (
-        f"{row['system_a']} got {100 * gain:+.1f} %{ends} clicks a view against {row['system_b']} ({chance})"
-    )
+    said = f"{first}{row['system_a']} got {100 * gain:+.1f} %{ends} clicks a view against {row['system_b']} ({chance})"
     if row["winner"] is None:
-        return f"{first}{said}: not decided."
-    judges = (
-        f"; {row['same_way']} of {quantity(int(str(row['judges'])), 'rater')} predicted it"
-        if row["judges"]
-        else ""
-    )
-    return f"{first}{said}{judges}."
+        return f"{said}: not decided."
+    judges = quantity(row["judges"], "rater")
+    return f"{said}; {row['same_way']} of {judges} predicted it." if row["judges"] else f"{said}."
 
 
 def _hit_rates(rows: Sequence[Row]) -> str:

@@ -57,17 +57,11 @@ from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
 from recjudge_tui.stats.registry import SHARE, STATISTICS, label_of
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.call_statistics import (
-    RaterRun,
-    cached_calls,
-    call_counts,
-    latencies,
-    rater_runs,
-    repeated_answers,
-)
-from recjudge_tui.store.runs.judges import ServedModel, served_models
-from recjudge_tui.store.verdicts.ratings import Rater, project_questions, project_raters
+from recjudge_tui.store.calls import cached_calls, call_counts, latencies, repeated_answers
+from recjudge_tui.store.database import StoredRow
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Rater, project_questions, project_raters
+from recjudge_tui.store.runs import ServedModel, served_models, stored_runs
 
 # ---- passport rows -----------------------------------------------------------------------------------------------
 
@@ -208,7 +202,7 @@ class PassportSource:
     project: Project
     rater: Rater
     judge: JudgeSpec
-    runs: list[RaterRun]
+    runs: list[StoredRow]
     protocols: tuple[str, ...]
     raters: Mapping[str, Rater]
 
@@ -233,12 +227,12 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
     """Judge, prompts, settings and served models, one row each."""
     yield text_entry(JUDGE, "judge", of.judge.spec)
     for run in of.runs:
-        prompt = f"{run.prompt} (SHA-256 {run.prompt_digest[:12]})"
-        yield text_entry(JUDGE, "prompt", prompt, protocol=run.protocol)
+        prompt = f"{run['prompt']} (SHA-256 {run['prompt_digest'][:12]})"
+        yield text_entry(JUDGE, "prompt", prompt, protocol=run["protocol"])
     for run in of.runs:
-        yield text_entry(JUDGE, "asked with", _settings(run), protocol=run.protocol)
-    served = served_models(of.project.db, of.project.id, of.rater.name, {run.protocol for run in of.runs})
-    protocol = {run.id: run.protocol for run in of.runs}
+        yield text_entry(JUDGE, "asked with", _settings(run), protocol=run["protocol"])
+    served = served_models(of.project.db, of.project.id, of.rater.name, {run["protocol"] for run in of.runs})
+    protocol = {run["id"]: run["protocol"] for run in of.runs}
     for model in served:
         at = f"run {model.run_id}, {model.created_at[:10]}"
         named = _served(model)
@@ -252,8 +246,8 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
         yield text_entry(JUDGE, "served model changed", f"{len(known)} different models answered these runs")
 
 
-def _settings(run: RaterRun) -> str:
-    settings = RunSettings.model_validate_json(run.settings)
+def _settings(run: StoredRow) -> str:
+    settings = RunSettings.model_validate_json(run["settings"])
     sampling = sampling_of(settings, 0)
     text = f"temperature {sampling.temperature:g}, seed {settings.seed}, top {settings.top_k}, history {settings.history}"
     repeats = f", {settings.repeats} repeats" if settings.repeats > 1 else ""
@@ -366,7 +360,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
     A question with m answers, c_l of them with label l, has the value sum c_l (c_l - 1) / (m (m - 1)).
     """
     answers = repeated_answers(of.project.db, of.project.id, of.runs)
-    for protocol in dict.fromkeys(run.protocol for run in of.runs):
+    for protocol in dict.fromkeys(run["protocol"] for run in of.runs):
         values: dict[int, Counter[float]] = defaultdict(Counter)
         users: dict[int, str] = {}
         alike = [answer for answer in answers if answer.protocol == protocol]
@@ -405,7 +399,7 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
                 yield taken(CONFIDENCE, what, row, "share" if row["stat"] == "accuracy" else "", against=name)
     if not met:
         why = "no verdict that a person labelled has a confidence"
-        again = of.repeated(of.runs[-1].protocol)
+        again = of.repeated(of.runs[-1]["protocol"])
         yield missing(CONFIDENCE, "calibration error", why, again)
 
 
@@ -416,7 +410,7 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
     note = f"{reused:,} answers from earlier runs left out" if reused else ""
     if not counts:
         why = f"all {reused:,} answers came from earlier runs" if reused else "no call has ended yet"
-        again = of.fresh(of.runs[-1].protocol)
+        again = of.fresh(of.runs[-1]["protocol"])
         yield missing(FAILURES, "failed calls", why, again if reused else None)
         return
     calls = np.array([count.calls for count in counts])
@@ -471,7 +465,7 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
             note = "the interval lies between two ordered calls; concurrency was that of the runs"
             yield figure(PRICE, name, quantile_estimate(seconds, p), "seconds", note=note)
         else:
-            again = of.fresh(of.runs[-1].protocol)
+            again = of.fresh(of.runs[-1]["protocol"])
             yield missing(PRICE, name, "no call was timed", again)
 
 
@@ -494,7 +488,7 @@ def passport(project: Project, choose: Options) -> Table:
     """
     db, rater = project.db, choose.rater
     row = rater_row(db, project.id, rater)
-    runs = rater_runs(db, row["id"])
+    runs = stored_runs(db, rater_id=row["id"])
     raters = project_raters(db, project.id)
     if not runs:
         judges = [name for name, rater_of in raters.items() if is_judging(rater_of)]
@@ -503,7 +497,7 @@ def passport(project: Project, choose: Options) -> Table:
             f"It is of the kind {row['kind']}.",
             f"Judges: {', '.join(judges) or 'none yet'}.",
         )
-    judge = JudgeSpec.model_validate_json(runs[-1].judge)
+    judge = JudgeSpec.model_validate_json(runs[-1]["judge"])
     questions = [question for question in project_questions(db, project.id) if question.rater == rater]
     protocols = tuple(dict.fromkeys(question.protocol for question in questions))
     source = PassportSource(project, raters[rater], judge, runs, protocols, raters)

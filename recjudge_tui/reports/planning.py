@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +38,8 @@ from recjudge_tui.stats.planning import (
     user_sizes,
     win_rate_discordance,
 )
-from recjudge_tui.store.data.catalogue import check_systems
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.data import check_systems
+from recjudge_tui.store.ratings import Question
 
 _FEW_USERS = 30
 _WHO = columns("rater system opponent")
@@ -58,6 +59,7 @@ _AT_HAND = columns(
     "power_at_hand|Power|share",
 )  # fmt: skip
 _NOTE = Column("note", "Note")
+_BRIEF = "rater system opponent difference needed users_needed n users detectable power_at_hand note"
 _METHOD = definition(
     "needed: the normal formula for the mean of the users' means against 0, ((z_(1-α/2) + z_power) / difference)² times its"
     " variance; design effect: how many times more cases that takes than with one case a user; ICC by analysis of variance"
@@ -327,31 +329,18 @@ def _phi(a: FloatArray, b: FloatArray) -> float:
     return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread else 0.0
 
 
-# ---- what people read first ------------------------------------------------------------------------------------------
-
-
-_BRIEF = (
-    "rater", "system", "opponent", "difference", "needed", "users_needed", "n", "users", "detectable", "power_at_hand",
-    "note",
-)  # fmt: skip
-
-
-def _answer(rows: Sequence[Row], choose: Options) -> str:
+def _answer(rows: Sequence[dict[str, Any]], choose: Options) -> str:
     """What the first difference takes, and what is there."""
     row = next((row for row in rows if row["needed"] is not None), None)
     if row is None:
         return "No number of cases shows these differences." if rows else ""
-    difference = float(str(row["difference"]))
-    what = (
-        f"a win rate of {50 + 100 * difference:g} %"
-        if compares_lists(choose.protocol)
-        else f"{100 * difference:g} points"
-    )
-    takes = f"takes {quantity(int(str(row['needed'])), 'case')} of {quantity(int(str(row['users_needed'])), 'user')}"
-    said = f"To show {what} with power {100 * choose.power:g} % {takes} ({int(str(row['calls_needed'])):,} calls)"
+    points = 100 * row["difference"]
+    what = f"a win rate of {50 + points:g} %" if compares_lists(choose.protocol) else f"{points:g} points"
+    takes = f"takes {quantity(row['needed'], 'case')} of {quantity(row['users_needed'], 'user')}"
+    said = f"To show {what} with power {100 * choose.power:g} % {takes} ({row['calls_needed']:,} calls)"
     if "rater" not in row:
         return f"{said}."
-    here = f"{row['rater']} has judged {int(str(row['n'])):,} of {row['system']} against {row['opponent']}"
+    here = f"{row['rater']} has judged {row['n']:,} of {row['system']} against {row['opponent']}"
     power = row["power_at_hand"]
-    shows = f", which would show it in {100 * power:.0f} % of repetitions" if isinstance(power, float) else ""
+    shows = "" if power is None else f", which would show it in {100 * power:.0f} % of repetitions"
     return f"{said}; {here}{shows}."

@@ -19,12 +19,16 @@ from recjudge_tui.reports.robustness import NOTE, RATER, verdicts_on_made
 from recjudge_tui.reports.words import briefly, count_text, first_few, rater_notes, share_cells, share_text
 from recjudge_tui.shapes import Base, Items
 from recjudge_tui.stats.arrays import BoolArray, IntArray
-from recjudge_tui.store.cases.made_lists import PlantedCase, judged_faults
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.flags import folded, load_flags
-from recjudge_tui.store.verdicts.generations import in_generation, list_lifetimes, newest_judged
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.cases import PlantedCase, judged_faults, load_material
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import (
+    Question,
+    folded,
+    in_generation,
+    list_lifetimes,
+    load_flags,
+    newest_judged,
+)
 
 ALL = "all"
 DETECTED, OTHER_ISSUE, MISSED, FALSE_ALARM = OUTCOMES = ("detected", "other issue", "missed", "false alarm")

@@ -24,10 +24,11 @@ from recjudge_tui.stats.combining import Rule, joint
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question, Rater, Ratings
 
 ALL = "all"
+Sides = tuple[FloatArray, FloatArray]
 OF_METRICS = "a metric has its own scale: only correlations apply"
 
 
@@ -102,11 +103,8 @@ def fitting(
     """The statistics asked for, each once; by default those that fit the scale and the reference, the usual one first."""
     directed = compares_lists(meeting.protocol)
     if ALL in asked:
-        return tuple(
-            stat
-            for stat, statistic in STATISTICS.items()
-            if not unfit(stat, meeting, met) and (directed or not statistic.directed)
-        )
+        able = (stat for stat in STATISTICS if directed or not STATISTICS[stat].directed)
+        return tuple(stat for stat in able if not unfit(stat, meeting, met))
     if asked:
         return tuple(dict.fromkeys(asked))
     first = usual_of(meeting, met, labels)
@@ -196,9 +194,8 @@ class People:
 
     @cached_property
     def ratings(self) -> Ratings:
-        return verdicts_of(
-            self.met.project, (q for qs in self.questions.values() for q in qs), self.met.selection
-        )
+        asked = (question for alike in self.questions.values() for question in alike)
+        return verdicts_of(self.met.project, asked, self.met.selection)
 
     def behind(self, reference: Rater) -> tuple[list[str], str, int | None]:
         """The raters behind a reference (for a person: the other people, of the named ones if there are two), the rule of a
@@ -234,21 +231,16 @@ class People:
         rule = next((rule for rule in _RULES if rule == rule_name), None)
         if rule is not None and len(members) > 2:
             least = min(len(members) - 1, quorum or len(members) - 1)
-            rest = [
-                (row, joint(rule, np.delete(seen, at, axis=0), least).values) for at, row in enumerate(seen)
-            ]
+            for at, row in enumerate(seen):
+                rest.append((row, joint(rule, np.delete(seen, at, axis=0), least).values))
         among = _weighted(pairs, list(combinations(seen, 2)), labels, wanted, level)
-        undecided = 0 if self.by_system or not members else self._undecided(meeting, table)
+        undecided = 0
+        if members and not self.by_system:
+            differ = np.fmin.reduce(table) < np.fmax.reduce(table)
+            both = (self.met.ratings.verdicts[question] for question in meeting[:2])
+            judged, given = (verdicts.row[~np.isnan(verdicts.value)] for verdicts in both)
+            undecided = int(np.setdiff1d(judged[differ[judged]], given).size)
         return Ceiling(among, _weighted(pairs, rest, labels, wanted, level), undecided)
-
-    def _undecided(self, meeting: Meeting, table: FloatArray) -> int:
-        """The judge's cases on which two members (members, cases) differ, but which have no consensus."""
-        differ = np.fmin.reduce(table) < np.fmax.reduce(table)
-        judged, given = (
-            v.row[~np.isnan(v.value)]
-            for v in (self.met.ratings.verdicts[question] for question in meeting[:2])
-        )
-        return int(np.setdiff1d(judged[differ[judged]], given).size)
 
 
 def has_ceiling(meeting: Meeting, raters: Mapping[str, Rater]) -> bool:
@@ -258,11 +250,7 @@ def has_ceiling(meeting: Meeting, raters: Mapping[str, Rater]) -> bool:
 
 
 def _weighted(
-    pairs: Pairs,
-    sides: Sequence[tuple[FloatArray, FloatArray]],
-    labels: Sequence[float] | None,
-    stats: tuple[str, ...],
-    level: str,
+    pairs: Pairs, sides: Sequence[Sides], labels: Sequence[float] | None, stats: tuple[str, ...], level: str
 ) -> dict[str, Estimate]:
     """The mean of each statistic over two sides at a time, weighted by n; intervals over users. Of means over users or pairs
     the ends are weighted in the same way, which is wider than needed."""
@@ -286,10 +274,8 @@ def _weighted(
         )
         note = join_notes(*(estimate.note for estimate in known if estimate.ci_low is None))
         if groups is None:
-            own_labels = pairs.seen.labels(labels)
-            end = pairs_interval(
-                [rated for _, rated in found], own_labels, stat, mirrored=pairs.seen.mirrored
-            )
+            seen, every = pairs.seen, [rated for _, rated in found]
+            end = pairs_interval(every, seen.labels(labels), stat, mirrored=seen.mirrored)
             low, high, note = end.low, end.high, end.note
         out[stat] = Estimate(value, low, high, sum(n), note=note)
     return out

@@ -47,17 +47,19 @@ from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm, share_difference, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import Tally, tally
-from recjudge_tui.store.cases.made_lists import foreign_lists, items_had, who_judged
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.call_statistics import rater_runs
-from recjudge_tui.store.verdicts.generations import (
+from recjudge_tui.store.cases import foreign_lists, items_had, who_judged
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import (
     Lifetimes,
+    Question,
     adversarial_lifetimes,
     in_generation,
     judged_content,
+    load_questions,
+    load_ratings,
     newest_judged,
 )
-from recjudge_tui.store.verdicts.ratings import Question, load_questions, load_ratings
+from recjudge_tui.store.runs import stored_runs
 
 RATER, NOTE = columns("rater note")
 
@@ -507,8 +509,8 @@ def ablation(project: Project, choose: Options) -> Table:
     for variant in VARIANTS:
         own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}
         for name in (name for name in names if name in own):
-            runs = [run for run in rater_runs(project.db, ids[name]) if run.protocol == ADVERSARIAL]
-            prompt = runs[-1].prompt if runs else None
+            runs = [run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL]
+            prompt = runs[-1]["prompt"] if runs else None
             row: Row = {"rater": name, "lists": variant, "against": None, "prompt": prompt}
             value = own[name].value
             row |= {"wrong": int((value == -1).sum()), "ties": int((value == 0).sum())}

@@ -15,20 +15,23 @@ from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, W
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.groups import OtherStage, other_stage
-from recjudge_tui.store.runs.progress import (
+from recjudge_tui.store.runs import (
     CallTroubles,
     FinishedCall,
     MarkedCounts,
+    OtherStage,
     VerdictCount,
     call_troubles,
     marked_counts,
     newest_calls,
     newest_times,
+    other_stage,
     prompt_label,
+    run_progress,
+    run_row,
+    stored_runs,
     verdict_counts,
 )
-from recjudge_tui.store.runs.runs import run_progress, run_row, run_setups
 
 NEWEST_TIMES = 1000
 RATE_OVER_CALLS = 50
@@ -314,7 +317,7 @@ def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]
     """
     setups = [
         (row["id"], row["protocol"], {"prompt": row["prompt"], **json.loads(row["settings"])})
-        for row in run_setups(db, project_id)
+        for row in stored_runs(db, project_id=project_id)
     ]
     by_protocol: dict[str, list[dict[str, Any]]] = {}
     for _, protocol, settings in setups:

@@ -12,8 +12,8 @@ from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.shapes import Base
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
-from recjudge_tui.store.verdicts.answers import first_place_wins, reason_counts
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.answers import first_place_wins, reason_counts
+from recjudge_tui.store.ratings import Question
 
 # fewer verdicts than this can agree by chance
 _FEWEST, _FEWEST_IN_ORDERS = 5, 10

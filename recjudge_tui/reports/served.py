@@ -10,7 +10,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Note
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import RunIdentity, ServedModel, prompt_match
+from recjudge_tui.store.runs import RunIdentity, ServedModel, prompt_match
 
 Runs = Sequence[RunIdentity] | Sequence[ServedModel]
 _LONGEST = 60
@@ -32,22 +32,17 @@ def model_changed(new: Runs, old: Runs) -> bool | None:
 def change_words(new: Runs, old: Runs) -> tuple[str, str]:
     """What changed, empty if nothing did; and only the new model or prompt."""
     said, now = [], []
-    for what, changed, names in (
-        ("served model", model_changed(new, old) is True, model_names),
-        ("prompt", {run.prompt for run in new} != {run.prompt for run in old}, _prompts),
+    models = [{model_text(run) for run in runs} for runs in (new, old)]
+    prompts = [{run.prompt for run in runs} for runs in (new, old)]
+    for what, changed, sides in (
+        ("served model", model_changed(new, old) is True, models),
+        ("prompt", prompts[0] != prompts[1], prompts),
     ):
         if changed and new and old:
-            said.append(f"{what} changed: {names(new)}, before {names(old)}")
-            now.append(names(new))
+            later, earlier = (" and ".join(sorted(side)) for side in sides)
+            said.append(f"{what} changed: {later}, before {earlier}")
+            now.append(later)
     return join_notes(*said), ", ".join(now)
-
-
-def model_names(runs: Runs) -> str:
-    return " and ".join(sorted({model_text(run) for run in runs}))
-
-
-def _prompts(runs: Runs) -> str:
-    return " and ".join(sorted({run.prompt for run in runs}))
 
 
 def model_text(run: RunIdentity | ServedModel) -> str:
@@ -65,10 +60,8 @@ def served_notes(
     if words := change_words(new, old)[0]:
         yield Note(words, "warning")
     if new and old and (changed := model_changed(new, old)) is not True:
-        unknown = "it is unknown whether the served model changed"
-        yield Note(
-            unknown if changed is None else "the served model is the same, as far as the server reports"
-        )
+        same = "the served model is the same, as far as the server reports"
+        yield Note("it is unknown whether the served model changed" if changed is None else same)
     for name, runs in dict.fromkeys((name, tuple(runs)) for name, runs in (later, earlier) if runs):
         texts = [f"{model_text(run)} (run {run.run_id}, {run.created_at[:10]}, {run.prompt})" for run in runs]
         yield Note(f"{name} was answered by {'; '.join(texts)}")
@@ -78,6 +71,5 @@ def served_notes(
         yield Note(text, "warning")
     if cached := sum(run.cached for run in new):
         calls = sum(run.calls for run in new)
-        yield Note(
-            f"{cached:,} of {calls:,} calls of {later[0]} came from the cache, not from a model", "warning"
-        )
+        text = f"{cached:,} of {calls:,} calls of {later[0]} came from the cache, not from a model"
+        yield Note(text, "warning")

@@ -22,9 +22,15 @@ from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.ranking import q_of
-from recjudge_tui.store.runs.judges import newest_judges
-from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
-from recjudge_tui.store.verdicts.ratings import CaseColumns, Question, Verdicts, of_selection
+from recjudge_tui.store.ratings import (
+    CaseColumns,
+    Question,
+    Verdicts,
+    in_generation,
+    newest_judged,
+    of_selection,
+)
+from recjudge_tui.store.runs import newest_judges
 
 METRICS = ("auc", "ndcg", "ndcg_explicit", "urd")
 # the metric that measures the quality an aspect asks about (RecSys Arena)
@@ -37,11 +43,15 @@ _CORRELATIONS = columns(
     Column("same_order", "Same order"), Column("natural", "Natural"), "note",
 )  # fmt: skip
 _ABOUT_CORRELATIONS = (
-    "the metrics are those of the lists that the rater judged; same order: Q and the metric rank the systems alike; natural:"
-    " the metric measures what the aspect asks (inspiration: urd, satisfaction: ndcg_explicit)",
-    "Pearson's r of Q and the metric over the systems that have both; p: two-sided permutation test over systems, which"
-    " cannot be below .05 with three, Holm's correction over the metrics of one rater and aspect; interval by Fisher's z"
-    " from four systems on",
+    (
+        "the metrics are those of the lists that the rater judged; same order: Q and the metric rank the systems alike;"
+        " natural: the metric measures what the aspect asks (inspiration: urd, satisfaction: ndcg_explicit)"
+    ),
+    (
+        "Pearson's r of Q and the metric over the systems that have both; p: two-sided permutation test over systems, which"
+        " cannot be below .05 with three, Holm's correction over the metrics of one rater and aspect; interval by Fisher's z"
+        " from four systems on"
+    ),
 )
 
 
@@ -111,10 +121,14 @@ _SIDE_BY_SIDE = columns(
     Column("n_q", "n pairs", "int", minor=True), Column("n_auc", "n users", "int", minor=True), "note",
 )  # fmt: skip
 _ABOUT_SIDES = (
-    "absolute: mean score of the system's lists, each judged alone by the same rater or judge, overall; Q over all"
-    " opponents; AUC over all scored candidates of these lists",
-    "0-1: (figure - lowest) / (highest - lowest) over the systems of one rater and aspect, from three systems on; this"
-    " normalisation is our choice",
+    (
+        "absolute: mean score of the system's lists, each judged alone by the same rater or judge, overall; Q over all"
+        " opponents; AUC over all scored candidates of these lists"
+    ),
+    (
+        "0-1: (figure - lowest) / (highest - lowest) over the systems of one rater and aspect, from three systems on; this"
+        " normalisation is our choice"
+    ),
 )
 
 
@@ -141,15 +155,13 @@ def side_by_side(project: Project, choose: Options) -> Table:
         newest_judges(project.db, project.id), {rater for rater, _ in pairs}, list(absolute)
     )
     named = chosen.selection.raters
-    only_alone = [
-        (rater, OVERALL)
-        for rater in absolute
-        if rater not in scored_by.values() and (not named or rater in named)
+    alone_too = [
+        rater for rater in absolute if rater not in scored_by.values() and (not named or rater in named)
     ]
     judged = JudgedLists(project, cases)
     rows: list[Row] = []
     notes: list[Note] = []
-    for rater, aspect in [*pairs, *only_alone]:
+    for rater, aspect in [*pairs, *((rater, OVERALL) for rater in alone_too)]:
         if not named and chosen.ratings.raters[rater].of_metrics:
             continue
         scorer, asked = scored_by.get(rater, rater), pairs.get((rater, aspect))
@@ -186,16 +198,14 @@ def _means(cases: CaseColumns, verdicts: Verdicts) -> _Figures:
     """System -> mean over the verdicts that did not fail."""
     kept = ~np.isnan(verdicts.value)
     place, value = cases.system_a[verdicts.row[kept]], verdicts.value[kept]
-    return {
-        cases.systems[system]: _Figure(float(value[place == system].mean()), int((place == system).sum()))
-        for system in np.unique(place).tolist()
-    }
+    by_system = {system: value[place == system] for system in np.unique(place).tolist()}
+    return {cases.systems[at]: _Figure(float(mine.mean()), mine.size) for at, mine in by_system.items()}
 
 
 def _same_judge(
     judges: Mapping[str, str], pairing: Collection[str], scoring: Sequence[str]
 ) -> dict[str, str]:
-    """Rater of pairs -> rater of single lists: the one with the same name, else the newest whose runs used the same judge."""
+    """Rater of pairs -> rater of single lists: the one of the same name, else the newest whose runs used the same judge."""
     by_judge = {judges[name]: name for name in judges if name in scoring}
     scorers = {name: name if name in scoring else by_judge.get(judges.get(name, ""), "") for name in pairing}
     return {name: other for name, other in scorers.items() if other}

@@ -10,7 +10,7 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import READERS, REFERENCES
 from recjudge_tui.project import Project
-from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.raters import rater_row
 
 
 class Topic(NamedTuple):
@@ -47,7 +47,7 @@ def topics(project: Project) -> tuple[Topic, ...]:
     are the topics.
     """
     from recjudge_tui.shapes import FEWEST_CASES
-    from recjudge_tui.store.verdicts.ratings import count_up_to, project_questions, project_raters
+    from recjudge_tui.store.ratings import count_up_to, project_questions, project_raters
 
     raters = project_raters(project.db, project.id)
     questions = project_questions(project.db, project.id)
@@ -65,7 +65,7 @@ def asked(
 ) -> Asked:
     """A topic with its raters; `known`: the project's topics. Raises NotFoundError for an unknown rater."""
     from recjudge_tui.shapes import rank_of, under_protocol
-    from recjudge_tui.store.verdicts.ratings import project_questions, project_raters, verdict_counts
+    from recjudge_tui.store.ratings import project_questions, project_raters, verdict_counts
 
     for name in named:
         rater_row(project.db, project.id, name)

@@ -18,7 +18,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells
 from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition, real, with_columns
+from recjudge_tui.reports.common.table import Row, Table, columns, definition, real, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.served import change_words
 from recjudge_tui.reports.words import about_base, rater_notes
@@ -31,13 +31,12 @@ from recjudge_tui.stats.intervals import Bounds, group_means
 from recjudge_tui.stats.planning import Arm, lift
 from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_counts
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
-from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
-from recjudge_tui.store.data.catalogue import check_systems, heldout_types, slate_systems
-from recjudge_tui.store.data.heldout import load_evaluation_data
-from recjudge_tui.store.occasions import case_periods, slate_periods
-from recjudge_tui.store.projects.experiments import list_outcomes, outcome_days
-from recjudge_tui.store.runs.judges import run_identities
-from recjudge_tui.store.verdicts.ratings import CaseColumns, Question, flags_and_runs
+from recjudge_tui.store.cases import case_periods, slate_periods
+from recjudge_tui.store.data import check_systems, heldout_types, slate_systems
+from recjudge_tui.store.histories import current_list_ids, load_evaluation_data, ranked_slates
+from recjudge_tui.store.projects import list_outcomes, outcome_days
+from recjudge_tui.store.ratings import CaseColumns, Question, flags_and_runs
+from recjudge_tui.store.runs import run_identities
 
 WIN_RATE, RATING, MEAN, SHARE, FLAGS = "win_rate", "rating", "mean", "share", "flags"
 _NOT_ALL = "no rating: not all systems met in this period, and a line compares the same systems"
@@ -47,9 +46,8 @@ _FIGURES = (
     " intervals over users"
 )
 _COLUMNS = columns(
-    Column("period", "Period"),
-    "system opponent rater protocol? aspect? figure value ci_low ci_high n users? failed? note",
-)
+    "period|Period", "system opponent rater protocol? aspect? figure value ci_low ci_high n users? failed? note",
+)  # fmt: skip
 Names = tuple[str, str | None]
 
 

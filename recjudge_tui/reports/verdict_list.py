@@ -15,10 +15,9 @@ from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_fi
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
-from recjudge_tui.store.verdicts.filter_names import check_filter_names
-from recjudge_tui.store.verdicts.listing import VerdictRow, filtered_ids, verdict_rows
-from recjudge_tui.store.verdicts.ratings import project_raters
+from recjudge_tui.store.filters import check_filter_names
+from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.store.verdicts import ATTENTION, Queue, VerdictRow, filtered_ids, queue, verdict_rows
 
 _COLUMNS = columns(
     "verdict_id|(Verdict)", "case_id|Case", "user_id|User", "context|Context", "served_at|Served|time",
@@ -49,7 +48,7 @@ def verdicts(project: Project, choose: Options) -> Table:
     return seen_first(table, _BRIEF)
 
 
-_BRIEF = ("case_id", "systems", "rater", "aspect", "label", "why", "decision")
+_BRIEF = "case_id systems rater aspect label why decision"
 
 
 def _answer(listing: Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:
@@ -88,20 +87,14 @@ def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: 
 
 def _row(row: VerdictRow, reason: str) -> Row:
     decision = _DECIDED.get(row.triage.decision, row.triage.decision)
-    return {
+    names = ("user_id", "rater", "rater_kind", "protocol", "aspect", "value", "confidence")
+    return {name: getattr(row, name) for name in names} | {
         "verdict_id": str(row.verdict_id),
         "case_id": str(row.case_id),
-        "user_id": row.user_id,
         "context": row.occasion.context,
         "served_at": row.occasion.served_at,
         "systems": " vs ".join(row.systems),
-        "rater": row.rater,
-        "rater_kind": row.rater_kind,
-        "protocol": row.protocol,
-        "aspect": row.aspect,
         "label": "failed" if row.failed else row.label,
-        "value": row.value,
-        "confidence": row.confidence,
         "why": ", ".join([*([reason] if reason else []), *_reasons(row)]),
         "decision": f"{decision} to {row.triage.label}" if row.triage.label else decision,
         "tags": ", ".join(row.triage.tags),

@@ -25,8 +25,8 @@ from recjudge_tui.shapes import (
 )  # fmt: skip
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
-from recjudge_tui.store.occasions import untimed_note
-from recjudge_tui.store.verdicts.ratings import Question, Ratings
+from recjudge_tui.store.cases import untimed_note
+from recjudge_tui.store.ratings import Question, Ratings
 
 _NAMED = 8
 
@@ -140,15 +140,11 @@ def short(value: float, decimals: int = 2) -> str:
 def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False, ends: str = "ci") -> str:
     """A figure with its interval in one cell: `.57 [.20 .85]`, in percent `20.5 [15.1 26.9]`."""
     cells = [row.get(key) for key in (name, f"{ends}_low", f"{ends}_high")]
-    value, low, high = (
-        ""
-        if not isinstance(cell, float)
-        else f"{100 * cell:.{decimals}f}"
-        if percent
-        else short(cell, decimals)
-        for cell in cells
-    )
-    return f"{value} [{low} {high}]" if value and low and high else value or "–"
+    known = [cell for cell in cells if isinstance(cell, float)]
+    texts = [f"{100 * cell:.{decimals}f}" if percent else short(cell, decimals) for cell in known]
+    if len(known) == 3:
+        return f"{texts[0]} [{texts[1]} {texts[2]}]"
+    return texts[0] if isinstance(cells[0], float) else "–"
 
 
 def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:

@@ -19,7 +19,7 @@ from recjudge_tui.runs.engine.engine import work as judge_outstanding
 from recjudge_tui.runs.plan.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
 from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import reset_failed, run_row, set_settings
+from recjudge_tui.store.runs import reset_failed, run_row, set_settings
 
 CHECK_WITHIN_S = 15.0
 

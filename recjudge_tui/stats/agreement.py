@@ -107,29 +107,37 @@ class Cells:
 CellFunction = Callable[[FloatArray, Cells], FloatArray]
 
 
-def _percent(w: FloatArray, cells: Cells) -> FloatArray:
-    return ratio(w @ (cells.a == cells.b).astype(np.float64), w.sum(axis=1))
+def _row_values(stat: str, a: FloatArray, b: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The values of rows whose mean is the statistic (_MEANS), and which rows count.
 
-
-def _bias(w: FloatArray, cells: Cells) -> FloatArray:
-    """Mean of a - b: above 0 if a is the more generous rater."""
-    return ratio(w @ (cells.a - cells.b), w.sum(axis=1))
-
-
-def _concurrence(w: FloatArray, cells: Cells) -> FloatArray:
-    """Among rows where b has a direction (is not 0), the share where the sign of a is the same.
-
-    Values are signed preferences (-1, 0, 1); a tie of a does not concur. Source: Liu et al., SIGIR 2026.
+    `bias`: a - b, above 0 if a is the more generous rater. `concurrence`, of signed preferences: whether a has the sign of
+    b, on rows where b has a direction; a tie of a does not concur (Liu et al., SIGIR 2026).
     """
-    directed = cells.b != 0
-    same = directed & (np.sign(cells.a) == np.sign(cells.b))
-    return ratio(w @ same.astype(np.float64), w @ directed.astype(np.float64))
+    if stat == "bias":
+        return a - b, np.ones(a.size, dtype=np.bool_)
+    if stat == "percent":
+        return (a == b).astype(np.float64), np.ones(a.size, dtype=np.bool_)
+    return (np.sign(a) == np.sign(b)).astype(np.float64), b != 0
 
 
-def _cost(levels: FloatArray, power: int) -> FloatArray:
-    """Disagreement (k, k), at most 1: 0 or 1 for power 0, else |difference of values|^power."""
+def _mean(w: FloatArray, cells: Cells, stat: str) -> FloatArray:
+    values, kept = _row_values(stat, cells.a, cells.b)
+    return ratio(w @ (values * kept), w @ kept.astype(np.float64))
+
+
+def _cost(levels: FloatArray, power: float) -> FloatArray:
+    """Disagreement (k, k), at most 1: 0 or 1 for power 0, else |difference of values|^power; NaN: Gwet's ordinal weights, by
+    the number of labels between."""
+    if math.isnan(power):
+        levels = np.arange(levels.size, dtype=np.float64)
     gap = np.abs(levels[:, None] - levels)
-    cost = (gap > 0).astype(np.float64) if power == 0 else gap**power
+    cost = (
+        gap * (gap + 1) / 2
+        if math.isnan(power)
+        else (gap > 0).astype(np.float64)
+        if power == 0
+        else gap**power
+    )
     return cost / max(float(cost.max()), 1e-300)
 
 
@@ -155,15 +163,15 @@ def _gwet(w: FloatArray, cells: Cells, power: int) -> FloatArray:
     cost, n = _cost(labels, power), w.sum(axis=1)
     at_a, at_b = (np.searchsorted(labels, side) for side in (cells.a, cells.b))
     shares = ratio(np.add(*cells.margins(w)) / 2, n[:, None])
-    return _beyond_gwets_chance(ratio(w @ cost[at_a, at_b], n), shares, 1 - cost)
+    return _beyond_gwets_chance(ratio(w @ cost[at_a, at_b], n), shares, cost)
 
 
-def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, credit: FloatArray) -> FloatArray:
-    """Gwet's coefficient (m,) of a mean disagreement (m,) and shares of labels (m, k), with the credit (q, q) of all q."""
-    q = len(credit)
+def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, cost: FloatArray) -> FloatArray:
+    """Gwet's coefficient (m,) of a mean disagreement (m,) and shares of labels (m, k), with the costs (q, q) of all q."""
+    q = len(cost)
     if q < 2:
         return np.full(len(disagreement), np.nan)
-    by_chance = credit.sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1)
+    by_chance = (1 - cost).sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1)
     return 1 - ratio(disagreement, 1 - by_chance)
 
 
@@ -222,7 +230,7 @@ def _kendall(w: FloatArray, cells: Cells) -> FloatArray:
 
 
 FUNCTIONS: dict[str, CellFunction] = {
-    "percent": _percent, "bias": _bias, "concurrence": _concurrence, "kendall": _kendall,
+    **{stat: partial(_mean, stat=stat) for stat in _MEANS}, "kendall": _kendall,
     **{stat: partial(_kappa, power=power) for power, stat in enumerate(("kappa", "kappa_linear", "qwk"))},
     **{f"alpha_{kind}": partial(_alpha, kind=kind) for kind in ("nominal", "ordinal", "interval")},
     "ac1": partial(_gwet, power=0), "ac2": partial(_gwet, power=2),
@@ -568,28 +576,22 @@ def _sorted_kendall(rows: _Rows) -> Estimate:
         kept = [row[users] > 0 for row in w]
         return np.array([_large_kendall(a[here], b[here]) for here in kept])
 
+    value = none_if_nan(_large_kendall(a, b))
+    if value is None:
+        return undefined(STATISTICS["kendall"].undefined, rows.a.size)
     if rows.a.size > _KENDALL_ROWS:
-        value = none_if_nan(_large_kendall(a, b))
         note = f"no interval: over {_KENDALL_ROWS:,} rows of mostly distinct values"
         return Estimate(value, None, None, rows.a.size, note=note)
     apart = sums_by_user(np.stack([rows.a, rows.b]), rows.users, rows.user_count)
     found = jackknife(tau, rows.user_count, FISHER, rows.level, apart=apart, most=_KENDALL_GROUPS)
-    if found.value is None:
-        return undefined(STATISTICS["kendall"].undefined, rows.a.size)
-    return Estimate(found.value, found.low, found.high, rows.a.size, note=found.note)
+    return Estimate(value, found.low, found.high, rows.a.size, note=found.note)
 
 
 def _of_rows(rows: _Rows, stat: str) -> Estimate:
     """A statistic that is a mean over rows: shares and the mean difference."""
-    kept: BoolArray = np.ones(rows.a.size, dtype=np.bool_)
-    if stat == "bias":
-        width = 0.0 if rows.labels is None else float(rows.labels[-1] - rows.labels[0])
-        values, bounds = rows.a - rows.b, ((-width, width) if width else None)
-    else:
-        directed = STATISTICS[stat].directed
-        kept = rows.b != 0 if directed else kept
-        same = np.sign(rows.a) == np.sign(rows.b) if directed else rows.a == rows.b
-        values, bounds = same.astype(np.float64), SHARE
+    values, kept = _row_values(stat, rows.a, rows.b)
+    width = 0.0 if rows.labels is None else float(rows.labels[-1] - rows.labels[0])
+    bounds = STATISTICS[stat].bounds or ((-width, width) if width else None)
     if not kept.any():
         return undefined(STATISTICS[stat].undefined, rows.a.size)
     estimate = mean_estimate(values[kept], rows.users[kept], bounds, level=rows.level)
@@ -627,7 +629,7 @@ def _grouped(rows: _Rows, stat: str, codes: IntArray, count: int) -> Estimate:
 
 
 class RatedPair(NamedTuple):
-    """The values of two raters on the cases (n,) that both have judged, and the users of these."""
+    """The values of two raters, or of a run and the truth, on the same cases (n,), and the users of these."""
 
     a: FloatArray
     b: FloatArray
@@ -671,8 +673,7 @@ def pairs_interval(
 
     limits = STATISTICS[stat].limits
     scale = Scale.between(SHARE) if limits == SHARE else FISHER if stat != "bias" else IDENTITY
-    found = jackknife(mean, count, scale, level, apart=_apart(tables))
-    return Interval(found.low, found.high, found.note)
+    return jackknife(mean, count, scale, level, apart=_apart(tables))
 
 
 @dataclass(frozen=True)
@@ -684,17 +685,9 @@ class Change:
     change: Estimate
 
 
-class RatedCases(NamedTuple):
-    """One run's values with the truth and the user of each row."""
-
-    value: npt.ArrayLike
-    truth: npt.ArrayLike
-    users: Ids
-
-
 def agreement_change(
-    later: RatedCases,
-    earlier: RatedCases,
+    later: RatedPair,
+    earlier: RatedPair,
     labels: npt.ArrayLike | None,
     stat: str,
     *,
@@ -706,7 +699,7 @@ def agreement_change(
     `mirrored`: as in `agreement_estimates`. Undefined, with the reason, if either figure is.
     Raises KeyError for an unknown statistic, ValueError for unpaired input.
     """
-    sides = [complete(side.value, side.truth) for side in (later, earlier)]
+    sides = [complete(side.a, side.b) for side in (later, earlier)]
     n = min(int(kept.sum()) for _, _, kept in sides)
     if n == 0:
         return Change(None, None, undefined("no case on which both runs and the truth have a verdict"))
@@ -747,9 +740,8 @@ def mean_change(
     if a.size == 0:
         return Change(None, None, undefined("no case that both runs were asked about"))
     between = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    return Change(
-        float(a.mean()), float(b.mean()), mean_estimate(a - b, rows_of(users, kept), between, level=level)
-    )
+    change = mean_estimate(a - b, rows_of(users, kept), between, level=level)
+    return Change(float(a.mean()), float(b.mean()), change)
 
 
 # ---- marks and labels against a reference -----------------------------------------------------------------------------
@@ -954,24 +946,17 @@ def _of_sums(stat: str, sums: FloatArray, labels: FloatArray) -> FloatArray:
     square = (len(sums), q, q)
     if stat.startswith("alpha"):
         return _of_coincidences(stat, coincidences.reshape(square), labels)
-    credit = _credit(stat, labels)
-    observed = ratio((pairs.reshape(square) * (1 - credit)).sum(axis=(1, 2)), pairs.sum(axis=1))
+    cost = _cost(labels, _POWERS.get(stat.partition("_")[2], 2 if stat == "ac2" else 0))
+    observed = ratio((pairs.reshape(square) * cost).sum(axis=(1, 2)), pairs.sum(axis=1))
     shares = ratio(shares, items)
     if stat.startswith("fleiss"):
-        expected = ((shares @ (1 - credit)) * shares).sum(axis=1)
+        expected = ((shares @ cost) * shares).sum(axis=1)
         return 1 - ratio(observed, np.where(_varied(shares), expected, 0.0))
-    return _beyond_gwets_chance(observed, shares, credit)
+    return _beyond_gwets_chance(observed, shares, cost)
 
 
-def _credit(stat: str, labels: FloatArray) -> FloatArray:
-    """Gwet's weights (q, q): 1 for equal labels; by the difference of values, its square, or the labels between."""
-    kind = stat.partition("_")[2] or ("quadratic" if stat == "ac2" else "")
-    if kind != "ordinal":
-        return 1 - _cost(labels, {"": 0, "linear": 1, "quadratic": 2}[kind])
-    steps = np.abs(np.subtract.outer(np.arange(labels.size), np.arange(labels.size)))
-    cost = steps * (steps + 1) / 2
-    credit: FloatArray = 1 - cost / max(float(cost.max()), 1e-300)
-    return credit
+# of the name of a statistic of many raters
+_POWERS = {"linear": 1, "quadratic": 2, "ordinal": math.nan}
 
 
 def _of_coincidences(stat: str, coincidences: FloatArray, labels: FloatArray) -> FloatArray:
@@ -1017,7 +1002,7 @@ def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     and where |r| < 1, is Fisher's (1915): z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one
     figure is the same for all. Raises ValueError unless both sides have one figure per system.
     """
-    pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    pairs = _both(a, b)
     n = len(pairs)
     if n < FEWEST:
         have = "1 system has" if n == 1 else f"{n} systems have"
@@ -1061,11 +1046,15 @@ def orders_agree(a: Figures, b: Figures) -> bool | None:
 
     None with fewer than two systems.
     """
-    pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    pairs = _both(a, b)
     if len(pairs) < 2:
         return None
     left, right = zip(*pairs, strict=True)
     return ranks(left) == ranks(right)
+
+
+def _both(a: Figures, b: Figures) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
 
 
 def min_max(values: Figures) -> list[float | None]:

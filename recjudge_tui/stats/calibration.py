@@ -74,12 +74,11 @@ def calibration_error(
 ) -> Estimate:
     """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
 
-    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. The figure is biased upwards, because noise in a bin counts
-    whatever its sign, so no jackknife fits it and an interval must be lopsided. The noise of the bins' gaps is drawn, with a
-    fixed seed, from the normal distribution with the jackknife's covariance over users, widened by Student's t. The upper
-    end is the 97.5th percentile of the figure with the noise added; the lower end is the figure minus that of
-    the noise alone, summed over bins: by the triangle inequality the figure is too high by no more than that. No interval
-    with fewer than FEWEST_USERS users. Errors as in `reliability`.
+    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. Noise in a bin counts whatever its sign, so the figure is
+    biased upwards and its interval lopsided: the noise of the bins' gaps is drawn, with a fixed seed, from the normal
+    distribution with the jackknife's covariance over users, widened by Student's t. The upper end is the 97.5th percentile
+    of the figure with the noise added; the lower end is the figure minus that of the noise alone, summed over bins, by
+    which it is at most too high. No interval with fewer than FEWEST_USERS users. Errors as in `reliability`.
     """
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
@@ -172,10 +171,9 @@ def cross_fitted(
 ) -> FloatArray:
     """Each verdict's calibrated confidence (n,), NaN if there is none; `correct` is NaN for a verdict without a label.
 
-    Cross-fitting: users with labels are split into `folds` parts, and the verdicts of each part are calibrated by a map
-    fitted on the other parts, so no case influences its own calibration, nor that of its user. Users without labels
-    get the map fitted on all labels. NaN for a part whose other parts give no map (all right or all wrong), and
-    wherever `fit` gives none.
+    Users with labels are split into `folds` parts; each part is calibrated by a map fitted on the others, so no case
+    influences its own user's calibration. Users without labels get the map fitted on all labels. NaN where `fit`, or the
+    other parts, give no map.
     """
     sure, right = as_floats(confidence), as_floats(correct)
     ids = encode(users)[0]
@@ -213,12 +211,12 @@ def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
 
 
 def temperature(confidence: FloatArray, correct: FloatArray, labels: int = 2) -> float:
-    """The T > 0 that maximises the likelihood of the verdicts when the labels' logits are divided by T (Guo et al. 2017).
+    """The T, 0.01 to 100, that maximises the likelihood of the verdicts when the labels' logits are divided by T (Guo et al.
+    2017). Above 1: the judge is too sure.
 
     Only the given label's probability c is known, so the other `labels` - 1 share 1 - c evenly, as in
-    `temperature_scaled`. T above 1: the judge is too sure; below 1: not sure enough. The slope of the likelihood in 1/T
-    has at most one zero; T is limited to 0.01..100. A confidence within 0.001 of 0 or 1 is moved to that distance,
-    because the logit of 0 and 1 is infinite. Raises ValueError for fewer than two labels.
+    `temperature_scaled`. A confidence within 0.001 of 0 or 1 is moved to that distance, because its logit may be infinite.
+    Raises ValueError for fewer than two labels.
     """
     z = _lead(confidence, labels)
 

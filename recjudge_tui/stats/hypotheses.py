@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, combinations
 from statistics import NormalDist
 
 import numpy as np
@@ -182,11 +182,6 @@ def mean_tests(
     }
 
 
-def ranked_pairs(order: Sequence[int], tests: Mapping[Pair, MeanTest]) -> list[tuple[int, int, MeanTest]]:
-    """Each pair of neighbours in `order`, best first, with its test."""
-    return [(upper, lower, tests[min(upper, lower), max(upper, lower)]) for upper, lower in pairwise(order)]
-
-
 def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> tuple[int, int]:
     """How many users have more rows in which `first` exceeds `second` than the reverse, and how many fewer.
 
@@ -229,12 +224,11 @@ class ChiSquared:
 def stuart_maxwell(table: npt.ArrayLike) -> ChiSquared:
     """Stuart and Maxwell's test of marginal homogeneity.
 
-    `table` (k, k) counts the cases with label i from one rater and label j from the other. With d the differences
-    of the margins, d_i = n_i. - n_.i, and S their covariance if the margins are equal, S_ii = n_i. + n_.i - 2 n_ii and
-    S_ij = -(n_ij + n_ji), the statistic is d' S^- d, compared with chi-squared; df is the rank of S: the number of labels
-    that occur in a change, minus the number of groups of labels connected by changes. With two labels it is McNemar's test
-    without continuity correction, (b - c)² / (b + c).
-    Asymptotic. Undefined if nothing changed. Raises ValueError for a table that is not square or holds no counts.
+    `table` (k, k) counts the cases with label i from one rater and j from the other. With d_i = n_i. - n_.i and their
+    covariance S if the margins are equal, S_ii = n_i. + n_.i - 2 n_ii, S_ij = -(n_ij + n_ji), the statistic d' S^- d is
+    compared with chi-squared; df is the rank of S: the labels in a change less the groups of labels connected by changes.
+    With two labels it is McNemar's test without continuity correction. Asymptotic. Undefined if nothing changed. Raises
+    ValueError for a table that is not square or holds no counts.
     Source: Stuart 1955, Biometrika 42:412; Maxwell 1970, British Journal of Psychiatry 116:651.
     """
     from scipy.sparse.csgraph import connected_components
@@ -259,8 +253,7 @@ def bowker(table: npt.ArrayLike) -> ChiSquared:
     """Bowker's test of symmetry: is every change as frequent as the change back?
 
     Sum over i < j of (n_ij - n_ji)² / (n_ij + n_ji), df the number of pairs of labels between which any case changed.
-    Margins may be equal although the table is not symmetric; with two labels it is McNemar's test without continuity
-    correction. Asymptotic. Undefined if nothing changed. Raises ValueError as `stuart_maxwell` does.
+    Asymptotic. Undefined if nothing changed. Raises ValueError as `stuart_maxwell` does.
     Source: Bowker 1948, Journal of the American Statistical Association 43:572.
     """
     counts = _square(table)

@@ -57,15 +57,6 @@ LOGIT = Scale.between(SHARE)
 FISHER = Scale(np.arctanh, np.tanh)
 
 
-class Jackknife(NamedTuple):
-    """A figure and the ends of its interval; None, with the reason in `note`, where undefined."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    note: str = ""
-
-
 def t_quantile(freedom: npt.ArrayLike, level: float = LEVEL) -> FloatArray:
     """Student's two-sided quantile at this level of confidence. Raises ValueError unless 0 < level < 1."""
     from scipy.special import stdtrit
@@ -108,8 +99,8 @@ def jackknife(
     *,
     apart: FloatArray | None = None,
     most: int = MOST_GROUPS,
-) -> Jackknife:
-    """`figure`, a function of weights (m, users) -> (m,), with its interval by leaving out one user at a time.
+) -> Interval:
+    """The interval of `figure`, a function of weights (m, users) -> (m,), by leaving out one user at a time.
 
     Above `most` users groups of them are left out (delete-a-group: Kott 2001, J. Official Statist. 17:521). They are drawn
     with a fixed seed from the users in the order of `apart` (users, k), numbers that tell them apart whatever their
@@ -117,7 +108,7 @@ def jackknife(
     """
     value = float(figure(np.ones((1, users)))[0]) if users else np.nan
     if np.isnan(value):
-        return Jackknife(None, None, None, "undefined")
+        return Interval(None, None, "undefined")
     group = user_groups(users, apart, most)
     count = min(users, most)
     step = max(1, _CELLS // users)
@@ -127,7 +118,7 @@ def jackknife(
     ]
     ends = jackknife_interval(value, np.concatenate(left_out), scale, level)
     note = join_notes(ends.note, f"users left out in {count:,} groups" if count < users else "")
-    return Jackknife(value, ends.low, ends.high, note)
+    return Interval(ends.low, ends.high, note)
 
 
 def user_groups(users: int, apart: FloatArray | None = None, most: int = MOST_GROUPS) -> IntArray:
@@ -432,11 +423,9 @@ def difference_of_means(
 def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
     """The p-quantile of independent values (linear between order statistics), with a distribution-free interval.
 
-    With B binomial (n, p), the l-th and u-th smallest values enclose the quantile with probability
-    P(l <= B < u). l is the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2, a = 1 - level, so the
-    coverage is at least `level` whatever the distribution. Without such a pair (few values, or p near 0 or 1) there
-    is no interval. NaN rows are left out; undefined without values. Raises ValueError unless 0 < p < 1 and
-    0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section 5.2.
+    Its ends are the l-th and u-th smallest values, l the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2,
+    a = 1 - level, B binomial (n, p); none without such a pair. NaN rows are left out; undefined without values. Raises
+    ValueError unless 0 < p < 1 and 0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section 5.2.
     """
     from scipy.special import bdtr
 

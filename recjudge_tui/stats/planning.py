@@ -14,7 +14,15 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_f
 from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import users_needed
-from recjudge_tui.stats.intervals import AT_END, Bounds, Scale, clopper_pearson, mean_estimate, t_quantile
+from recjudge_tui.stats.intervals import (
+    AT_END,
+    SHARE,
+    Bounds,
+    Scale,
+    clopper_pearson,
+    mean_estimate,
+    t_quantile,
+)
 
 # ---- how many users ---------------------------------------------------------------------------------------------------
 
@@ -38,12 +46,11 @@ class Discordance:
 
 
 def win_rate_discordance(win_rate: float, ties: float = 0.0, consistency: float = 1.0) -> Discordance:
-    """Pairs of lists judged in both orders.
+    """Pairs of lists judged in both orders: psi = c (1 - t), delta = c (2 w - 1).
 
-    `win_rate` (ties half) and `ties` refer to the pairs judged alike in both orders; `consistency` is the share of
-    these pairs; the others become position ties. psi = c (1 - t), delta = c (2 w - 1): an inconsistent judge
-    pulls the win rate towards one half. Raises ValueError for values outside 0..1, or a win rate that is impossible
-    with so many ties: |2 w - 1| <= 1 - t must hold.
+    The win rate w (ties half) and the share t of ties are those of the pairs judged alike in both orders, of which
+    `consistency` c is the share; the others become position ties. Raises ValueError for values outside 0..1, or unless
+    |2 w - 1| <= 1 - t.
     """
     if not all(0 <= value <= 1 for value in (win_rate, ties, consistency)):
         raise ValueError("a win rate, a tie rate and a consistency lie between 0 and 1")
@@ -112,9 +119,8 @@ def power_of(found: Discordance, n: int, *, alpha: float = ALPHA, factor: float 
     `units_needed`. 0 if there is no difference."""
     if found.delta == 0 or n <= 0:
         return 0.0
-    gap = math.sqrt(n) * abs(found.delta) - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(
-        factor * found.psi
-    )
+    reach = NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(factor * found.psi)
+    gap = math.sqrt(n) * abs(found.delta) - reach
     spread = math.sqrt(factor * max(0.0, found.psi - found.delta**2))
     return NormalDist().cdf(gap / spread) if spread > 0 else float(gap >= 0)
 
@@ -179,7 +185,6 @@ FEW_USERS = f"no interval: labels of fewer than {FEWEST_USERS} users"
 ALIKE = "no interval: all labels are the same"
 UNVARIED = "the judge's verdicts do not vary: they add nothing"
 _ROUNDING = 1e-12
-SHARE: Bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -270,16 +275,9 @@ def prediction_powered_mean(
         from scipy.special import stdtr
 
         balance = float(2 * stdtr(min(owners, others) - 1, -abs(gap) / math.sqrt(varies)))
-    return PredictionPoweredMean(
-        people,
-        alone,
-        Estimate(value, low, high, n, note=note),
-        n,
-        labels.size,
-        power=weight,
-        n_effective=n * plain / variance if variance > 0 and not reason else None,
-        balance_p=balance,
-    )
+    effective = n * plain / variance if variance > 0 and not reason else None
+    powered = Estimate(value, low, high, n, note=note)
+    return PredictionPoweredMean(people, alone, powered, n, labels.size, weight, effective, balance)
 
 
 def _adds(values: FloatArray, here: BoolArray, codes: IntArray, users: int) -> FloatArray:
@@ -327,11 +325,10 @@ def _no_winnings() -> FloatArray:
 class ConfidenceSequence:
     """The state after `n` values with sum `total`: the interval low < mean < high, and the bets behind it.
 
-    `up` and `down` are the log winnings of betting that the mean lies above, and below, each candidate on the
-    grid; candidates outside the interval are no longer updated. `spread` is the sum of squared distances from the
-    running means. `closed`: every candidate has been rejected, because the values have no common mean or by chance
-    (probability 1 - level); the interval then stays at the last non-empty one. An end other than 0 or 1
-    is itself rejected. Raises ValueError for a level outside 0..1.
+    `up` and `down`: log winnings of betting that the mean lies above, and below, each candidate on the grid; those of
+    candidates outside the interval stay. `spread`: sum of squared distances from the running means. `closed`: every
+    candidate is rejected, since the values have no common mean or by chance; the last non-empty interval then stays. An end
+    other than 0 or 1 is itself rejected. Raises ValueError for a level outside 0..1.
     """
 
     level: float = LEVEL
@@ -359,25 +356,26 @@ def advance(
 ) -> tuple[ConfidenceSequence, FloatArray, FloatArray]:
     """The sequence after further `values` (n,), each in 0..1, and the lower and upper end after each value (n,).
 
-    With probability `level` the mean lies inside ALL of the intervals, no matter how many values follow and when one
-    stops looking. This is the hedged betting confidence sequence of Waudby-Smith and Ramdas (Estimating means of
-    bounded random variables by betting, JRSS B 2024), with their predictable plug-in stakes, half of the capital on
-    each side, and the running intersection. For a candidate mean m two bettors start with 1/2 each and
+    With probability `level` the mean lies inside ALL of the intervals, whenever one stops looking: the hedged betting
+    confidence sequence of Waudby-Smith and Ramdas (JRSS B 2024), with predictable plug-in stakes and the running
+    intersection. For a candidate mean m two bettors start with 1/2 each and
 
         K+_t(m) = 1/2 prod (1 + min(s_i, c/m) (x_i - m))        K-_t(m) = 1/2 prod (1 - min(s_i, c/(1-m)) (x_i - m))
         s_i^2 = 2 log(2/alpha) / (v_{i-1} i log(i + 1))          alpha = 1 - level, c = 1/2
 
-    where v is the variance so far, starting at 1/4. If m is the mean, either bettor grows by luck only: the
-    probability that one of them ever reaches 1/alpha is at most alpha (Ville's inequality). K+ falls and K- rises
-    in m, so the candidates that remain form an interval; its ends are rounded outwards to thousandths.
+    where v is the variance so far, starting at 1/4. If m is the mean, the probability that one of them ever reaches 1/alpha
+    is at most alpha (Ville's inequality). K+ falls and K- rises in m, so the candidates that remain form an interval; its
+    ends are rounded outwards to thousandths.
 
-    Assumes that each value has the same mean given those before it: independent draws from one population, or units
-    in random order from a much larger one (for a finite population the interval is wider than necessary). Several
-    rows of one user are not such draws: give one value per user. Calls with consecutive pieces of the values give
-    the same result as one call. Without values there are no ends. Raises ValueError for values that are missing or
+    Assumes that each value has the same mean given those before it: one value per user, users in random order. Calls with
+    consecutive pieces of the values give the same result as one call. Raises ValueError for values that are missing or
     outside 0..1, and for an array that is not one-dimensional.
     """
-    array = _between_0_and_1(values)
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"expected one value a unit, got an array of {array.ndim} dimensions")
+    if not ((array >= 0) & (array <= 1)).all():
+        raise ValueError("the values must lie between 0 and 1, and none may be missing")
     parts = [array[start : start + _CHUNK] for start in range(0, array.size, _CHUNK)]
     lows, highs = [np.zeros(0)], [np.zeros(0)]
     for part in parts:
@@ -405,21 +403,17 @@ def _advance_chunk(
     ends = np.concatenate(([before.low], grid, [before.high]))
     low = np.maximum.accumulate(ends[below])
     high = np.minimum.accumulate(ends[grid.size + 1 - above])
-    closed = _hold_last_interval(low, high, before)
+    met = np.flatnonzero(low >= high)
+    if met.size:
+        # once the ends meet, the last interval that is not empty stays
+        at = int(met[0])
+        low[at:], high[at:] = (low[at - 1], high[at - 1]) if at else (before.low, before.high)
     all_up, all_down = before.up.copy(), before.down.copy()
     all_up[live], all_down[live] = up[-1], down[-1]
-    after = replace(after, low=float(low[-1]), high=float(high[-1]), closed=closed, up=all_up, down=all_down)
+    after = replace(
+        after, low=float(low[-1]), high=float(high[-1]), closed=bool(met.size), up=all_up, down=all_down
+    )
     return after, low, high
-
-
-def _hold_last_interval(low: FloatArray, high: FloatArray, before: ConfidenceSequence) -> bool:
-    """Once the ends meet, overwrite them with the last non-empty interval. Returns whether they met."""
-    met = np.flatnonzero(low >= high)
-    if not met.size:
-        return False
-    at = int(met[0])
-    low[at:], high[at:] = (low[at - 1], high[at - 1]) if at else (before.low, before.high)
-    return True
 
 
 def _stakes(x: FloatArray, before: ConfidenceSequence) -> tuple[FloatArray, float, float]:
@@ -433,26 +427,13 @@ def _stakes(x: FloatArray, before: ConfidenceSequence) -> tuple[FloatArray, floa
     return stakes, float(total[-1]), float(spread[-1])
 
 
-def _between_0_and_1(values: npt.ArrayLike) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"expected one value a unit, got an array of {array.ndim} dimensions")
-    if not ((array >= 0) & (array <= 1)).all():
-        raise ValueError("the values must lie between 0 and 1, and none may be missing")
-    return array
-
-
 EVEN = 0.5
 
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Stop when each of `pairs` comparisons is decided.
-
-    A comparison is the mean of values between 0 and 1. It is decided once its interval lies on one side of one
-    half, or is no wider than `margin` (None: no such limit). All intervals hold together, at every look, with
-    probability `level`: each has the level 1 - (1 - level) / pairs (Bonferroni).
-    """
+    """Stop when each of `pairs` comparisons, means of values between 0 and 1, is decided: its interval lies on one side of
+    one half, or is no wider than `margin`. All hold together, at every look, with probability `level` (Bonferroni)."""
 
     pairs: int
     margin: float | None = None
@@ -480,12 +461,8 @@ def is_decided(rule: StoppingRule, state: StoppingState) -> bool:
 
 
 def update_state(rule: StoppingRule, state: StoppingState, outcomes: FloatArray) -> StoppingState:
-    """The state after `outcomes` (users, pairs), NaN where a user has no value for a pair.
-
-    Stops at the user who decides the last comparison and ignores the users after that one, so the same users in
-    the same order stop at the same user however they are split over calls. A decided comparison stays decided,
-    because intervals never widen.
-    """
+    """The state after `outcomes` (users, pairs), NaN where a user has no value for a pair; users after the one who decides
+    the last comparison are ignored, however the users are split over calls."""
     if is_decided(rule, state) or not len(outcomes):
         return state
     after, deciding = _after_users(rule, state, outcomes)
@@ -498,9 +475,7 @@ def update_state(rule: StoppingRule, state: StoppingState, outcomes: FloatArray)
 def _after_users(
     rule: StoppingRule, state: StoppingState, outcomes: FloatArray
 ) -> tuple[StoppingState, list[int]]:
-    """The state after all these users, and the row of the user who decides each pair (an index past the end if none
-    does).
-    """
+    """The state after all these users, and the row of the user who decides each pair (past the end if none does)."""
     sequences, deciding = [], []
     for sequence, column in zip(state.sequences, outcomes.T, strict=True):
         rows = np.flatnonzero(~np.isnan(column))
@@ -562,11 +537,10 @@ class TwoProportions:
 
 
 def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
-    """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz.
+    """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz et al. (1978, Biometrics 34:469):
+    exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n independent impressions.
 
-    exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n impressions
-    (Katz, Baptista, Azen and Pike 1978, Biometrics 34:469-474). Undefined if b has no click; no interval
-    if a has none (the log is not finite). Impressions must be independent: several of one user make it too narrow.
+    Undefined if b has no click; no interval if a has none.
     """
     n = a.impressions + b.impressions
     if not b.clicks:
@@ -576,20 +550,17 @@ def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
     relative = a.rate / b.rate
     spread = 1 / a.clicks - 1 / a.impressions + 1 / b.clicks - 1 / b.impressions
     half = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(max(0.0, spread))
-    return Estimate(
-        relative - 1, math.exp(math.log(relative) - half) - 1, math.exp(math.log(relative) + half) - 1, n
-    )
+    low, high = (math.exp(math.log(relative) + end) - 1 for end in (-half, half))
+    return Estimate(relative - 1, low, high, n)
 
 
 def two_proportions(a: Arm, b: Arm) -> TwoProportions:
     """Two-proportion z test with the pooled rate, two-sided.
 
     z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)), r = all clicks / all impressions; p = 2 (1 - Φ(|z|))
-    (Fleiss, Levin and Paik 2003, Statistical Methods for Rates and Proportions, ch. 3, without continuity
-    correction). Where an arm would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, or has fewer
-    than FEWEST_IMPRESSIONS, p is that of Fisher's exact test (1935): z would find a difference between equal rates in up to
-    13 % of samples with few clicks, and in 5.7 % with 150 impressions and a rate of one half.
-    Undefined if r is 0 or 1.
+    (Fleiss, Levin and Paik 2003, ch. 3, without continuity correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or
+    would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, p is that of Fisher's exact test (1935):
+    with few clicks z would find a difference between equal rates in up to 13 % of samples. Undefined if r is 0 or 1.
     """
     clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
     if clicks in (0, impressions):

@@ -273,14 +273,9 @@ class _Lists:
         start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
         new: dict[str, int] = {}
         index, known = arrays.items, len(arrays.items)
-        self.items = np.array(
-            [
-                index[item] if item in index else new.setdefault(item, known + len(new))
-                for ranked in lists
-                for item in ranked.items
-            ],
-            dtype=np.int64,
-        )
+        shown = (item for ranked in lists for item in ranked.items)
+        codes = [index[item] if item in index else new.setdefault(item, known + len(new)) for item in shown]
+        self.items = np.array(codes, dtype=np.int64)
         self.scores = np.array([score for ranked in lists for score in ranked.scores], dtype=np.float64)
         self.codes = np.repeat(np.arange(size.size), size)
         self.places = np.arange(self.items.size) - start[self.codes]
@@ -332,9 +327,8 @@ class _Lists:
         begin = self.of_truth(self.arrays.start[:-1], 0)
         size = self.of_truth(np.diff(self.arrays.start), 0)
         columns = np.arange(self.width)
-        return np.where(
-            columns < size[:, None], _picked(self.arrays.ideal, begin[:, None] + columns, 0.0), 0.0
-        )
+        ideal = _picked(self.arrays.ideal, begin[:, None] + columns, 0.0)
+        return np.where(columns < size[:, None], ideal, 0.0)
 
     @cached_property
     def highest(self) -> FloatArray:
@@ -352,14 +346,14 @@ class _Lists:
 
     def mean(self, values: FloatArray, kept: BoolArray) -> FloatArray:
         """Mean of the kept values of each list's items; NaN for a list that has none."""
-        total = np.bincount(self.codes[kept], weights=values[kept], minlength=self.count)
-        return ratio(
-            total.astype(np.float64), np.bincount(self.codes[kept], minlength=self.count).astype(np.float64)
-        )
+        codes = self.codes[kept]
+        total, count = (np.bincount(codes, weights, self.count) for weights in (values[kept], None))
+        return ratio(total.astype(np.float64), count.astype(np.float64))
 
-    def one_by_one(self, measure: Callable[[list[str]], float | None]) -> FloatArray:
+    def one_by_one(self, measure: Callable[[EvaluationData, list[str]], float | None]) -> FloatArray:
         # None becomes NaN
-        return np.array([measure(ranked.items[: self.k]) for ranked in self.ranked], dtype=np.float64)
+        found = [measure(self.data, ranked.items[: self.k]) for ranked in self.ranked]
+        return np.array(found, dtype=np.float64)
 
 
 def _picked(values: npt.NDArray[_Scalar], codes: IntArray, missing: float) -> npt.NDArray[_Scalar]:
@@ -379,9 +373,8 @@ def _auc(lists: _Lists) -> FloatArray:
     codes, wanted = lists.codes[kept], lists.relevant[kept].astype(np.float64)
     good = np.bincount(codes, weights=wanted, minlength=lists.count)
     bad = np.bincount(codes, minlength=lists.count) - good
-    places = np.bincount(
-        codes, weights=ranks_within(lists.scores[kept], codes) * wanted, minlength=lists.count
-    )
+    ranks = ranks_within(lists.scores[kept], codes)
+    places = np.bincount(codes, weights=ranks * wanted, minlength=lists.count)
     return ratio(places - good * (good + 1) / 2, good * bad)
 
 
@@ -524,26 +517,21 @@ def _popularity(lists: _Lists) -> FloatArray:
     return lists.mean(_picked(lists.arrays.counts, lists.items, 0.0), lists.within)
 
 
-def _title_ild(lists: _Lists) -> FloatArray:
+def _title_ild(data: EvaluationData, first: list[str]) -> float | None:
     """`ild` of the words of titles: lower-case runs of letters and digits. Items without words are left out."""
-    words = lists.data.words
-
-    def of(first: list[str]) -> float | None:
-        known = [words[item] for item in first if words.get(item)]
-        gaps = [1 - _jaccard(one, other) for one, other in combinations(known, 2)]
-        return math.fsum(gaps) / len(gaps) if gaps else None
-
-    return lists.one_by_one(of)
+    known = [data.words[item] for item in first if data.words.get(item)]
+    gaps = [1 - _jaccard(one, other) for one, other in combinations(known, 2)]
+    return math.fsum(gaps) / len(gaps) if gaps else None
 
 
-def _near_duplicates(lists: _Lists) -> FloatArray:
+def _near_duplicates(data: EvaluationData, first: list[str]) -> float | None:
     """Share of the first k items that nearly repeat an item above them, 0..1.
 
     An item counts if an item above it is the same, or if the titles share at least NEAR of their words and the categories,
     if both have any, are not disjoint. Of three sizes of one shampoo two count; a shampoo and the conditioner of the same
     series do not, nor do a film and its sequel.
     """
-    words, categories = lists.data.words, lists.data.categories
+    words, categories = data.words, data.categories
 
     def alike(item: str, above: str) -> bool:
         title, title_above = words.get(item), words.get(above)
@@ -552,25 +540,17 @@ def _near_duplicates(lists: _Lists) -> FloatArray:
         mine, theirs = categories.get(item), categories.get(above)
         return not mine or not theirs or bool(mine & theirs)
 
-    def of(first: list[str]) -> float | None:
-        repeats = [
-            any(item == above or alike(item, above) for above in first[:place])
-            for place, item in enumerate(first)
-        ]
-        return sum(repeats) / len(first) if first else None
-
-    return lists.one_by_one(of)
+    repeats = [
+        any(item == above or alike(item, above) for above in first[:place])
+        for place, item in enumerate(first)
+    ]
+    return sum(repeats) / len(first) if first else None
 
 
-def _category_coverage(lists: _Lists) -> FloatArray:
+def _category_coverage(data: EvaluationData, first: list[str]) -> float | None:
     """Share of the catalogue's categories that occur in the first k items."""
-    categories, total = lists.data.categories, lists.data.category_count
-
-    def of(first: list[str]) -> float | None:
-        met = {name for item in first for name in categories.get(item, ())}
-        return len(met) / total if met and total else None
-
-    return lists.one_by_one(of)
+    met = {name for item in first for name in data.categories.get(item, ())}
+    return len(met) / data.category_count if met and data.category_count else None
 
 
 def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
@@ -610,9 +590,11 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "ild": ListMetric("fewer than two items with categories", SHARE, _ild),
     "novelty": ListMetric("no item has a training event", None, _novelty),
     "popularity": ListMetric("an empty list, or no training events", None, _popularity),
-    "title_ild": ListMetric("fewer than two items with titles", SHARE, _title_ild),
-    "near_duplicates": ListMetric("an empty list", SHARE, _near_duplicates),
-    "category_coverage": ListMetric(_NO_CATEGORY, SHARE, _category_coverage),
+    "title_ild": ListMetric(
+        "fewer than two items with titles", SHARE, lambda lists: lists.one_by_one(_title_ild)
+    ),
+    "near_duplicates": ListMetric("an empty list", SHARE, lambda lists: lists.one_by_one(_near_duplicates)),
+    "category_coverage": ListMetric(_NO_CATEGORY, SHARE, lambda lists: lists.one_by_one(_category_coverage)),
 }
 """Metric -> its definition. Coverage is a metric of all lists together: `coverage`."""
 REDUNDANCY = ("title_ild", "near_duplicates", "category_coverage")

@@ -1,26 +1,17 @@
-"""Text metrics: similarity of a text to a reference, BLEU by sacrebleu, ROUGE by rouge-score (both in the extra `text`).
+"""Similarity of a text (an explanation) to a reference (the user's own text), 0 to 1: BLEU by sacrebleu, ROUGE by
+rouge-score, both in the extra `text`; and texts cut into words, also in scripts without spaces.
 
-In recjudge the text (hypothesis) is an explanation and the reference is the user's own text; values are 0 to 1.
+- `bleu-1`, `bleu-4`: sentence BLEU (Papineni et al., 2002) up to n = 1 or 4 as `sacrebleu.sentence_bleu` computes it:
+  exponential smoothing, no orders longer than the text, case-sensitive, punctuation counted, words by mteval 13a.
+- `rouge-1`, `rouge-l`: balanced F of single words, and of the longest common subsequence of words (Lin, 2004), as
+  `rouge_score` computes them without stemming: lower case, only letters and digits count.
 
-- `bleu-1`, `bleu-4`: sentence BLEU (Papineni et al., 2002): brevity penalty times the geometric mean of the
-  clipped n-gram precisions up to n = 1 or 4, as `sacrebleu.sentence_bleu` computes it: exponential smoothing of
-  orders without a match, no orders longer than the text, case-sensitive, punctuation counted, words by mteval 13a.
-- `rouge-1`, `rouge-l`: the balanced F of precision and recall of single words, and of the longest common
-  subsequence of words over the whole text (Lin, 2004), as `rouge_score` computes them without stemming: lower
-  case, only letters and digits count.
+Words are cut in one of three ways, both texts of a comparison alike:
 
-A text or a reference without words has no score.
-
-Cuts texts into words, including scripts without spaces between words.
-
-There are three ways, and `auto` chooses one of them:
-
-- `words`: split at white space.
-- `jieba`: Chinese is cut into words by jieba (dictionary and hidden Markov model); other unspaced scripts
-  (kana, Thai, Lao, Khmer, Burmese, Tibetan), which jieba does not know, into characters; the rest as `words`.
+- `words`: at white space.
+- `jieba`: Chinese by jieba; other unspaced scripts (kana, Thai, Lao, Khmer, Burmese, Tibetan) into characters.
 - `characters`: every character of an unspaced script, with its combining marks, is a word; the rest as `words`.
-- `auto`: `words` if the texts have no unspaced script; `jieba` if they have Chinese characters and hardly any
-  kana; else `characters`. Both texts of a comparison are examined together, so both are cut the same way.
+- `auto`: `words` without unspaced script; `jieba` with Chinese characters and hardly any kana; else `characters`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta, timezone
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,10 @@ from recjudge_tui.system import MORE_HANDLES, can_open_more
 
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
+
+
+# ---- database ----------------------------------------------------------------------------------------------------
+
 
 T = TypeVar("T")
 # the only names of sqlite3 that others need
@@ -88,6 +93,22 @@ class Database:
         """The first column of the first row, or None when there is no row."""
         row = self.row(sql, parameters)
         return None if row is None else row[0]
+
+    def number(self, sql: str, parameters: Parameters = ()) -> int:
+        """The first column of the only row, such as a count."""
+        return int(self.value(sql, parameters))
+
+    def column(self, sql: str, parameters: Parameters = ()) -> list[Any]:
+        """The first column of every row."""
+        return [row[0] for row in self.rows(sql, parameters)]
+
+    def pairs(self, sql: str, parameters: Parameters = ()) -> dict[Any, Any]:
+        """The first column of every row -> the second."""
+        return {row[0]: row[1] for row in self.rows(sql, parameters)}
+
+    def records(self, make: Callable[..., T], sql: str, parameters: Parameters = ()) -> list[T]:
+        """What `make` makes of the columns of each row."""
+        return [make(*row) for row in self.rows(sql, parameters)]
 
     def insert(self, sql: str, parameters: Parameters) -> int:
         """Run an INSERT and return the new row's id."""
@@ -351,3 +372,47 @@ def backup(database: Database, target: Path) -> None:
                     draft.with_name(f"{draft.name}-journal").unlink()
     except OSError as error:
         raise StoreError(f"{target} cannot be written", f"{error.strerror}.") from error
+
+
+# ---- clock -------------------------------------------------------------------------------------------------------
+
+
+def now(later_s: float = 0.0) -> str:
+    """The current time, or one so many seconds later, ISO 8601 in UTC, with milliseconds."""
+    return (datetime.now(timezone.utc) + timedelta(seconds=later_s)).isoformat(timespec="milliseconds")
+
+
+# ---- deleted text ------------------------------------------------------------------------------------------------
+
+
+def merge_search_index(db: Database) -> None:
+    """Merge the parts of the search index: until then it keeps the words of deleted texts. Call it in the transaction of
+    the deletion.
+    """
+    db.execute("INSERT INTO reasoning_search (reasoning_search) VALUES ('optimize')")
+
+
+def empty_log(db: Database) -> None:
+    """Copy the write-ahead log into the file and empty it, unless another process is reading. Call it after the commit."""
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """The identity of this file, which differs for another file put in its place; None if there is no
+    file.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def file_is_gone(path: Path) -> StoreError:
+    """The error for a file that was deleted or replaced while it was open."""
+    what = "replaced by another file" if path.exists() else "deleted or moved"
+    return StoreError(
+        f"{path} was {what} while it was open",
+        "Everything saved before that is in the original file.",
+        "Put it back, or open the new one with --db.",
+    )

@@ -1,6 +1,6 @@
-"""The facts of the domain as SQL: one function for each fact that queries need.
+"""The facts of the domain as SQL, one function for each fact that queries need, and the names that users give.
 
-They are rendered each time a query is built, so that a protocol registered later is included.
+Facts are rendered each time a query is built, so that a protocol registered later is included.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.event_types import HELD_OUT
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, with_unit
+from recjudge_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.material import CaseKind
+
+
+# ---- facts -------------------------------------------------------------------------------------------------------
+
 
 # event types that are hidden from judges, as a condition on the column `type`
 _HELD_OUT_PATTERN = "'" + HELD_OUT.replace("_", r"\_") + r"%' ESCAPE '\'"
@@ -26,7 +31,7 @@ def sql_list(texts: Iterable[str]) -> str:
     return "(" + ", ".join(f"'{text}'" for text in texts) + ")"
 
 
-def question_of(column: str) -> str:
+def question_in(column: str) -> str:
     """SQL for the protocol whose question the protocol in `column` answers.
 
     Verdicts on the same question can be compared.
@@ -40,10 +45,10 @@ def question_of(column: str) -> str:
 
 def same_question(left: str = "o.protocol", right: str = "v.protocol") -> str:
     """SQL for: two verdicts, given by their protocol columns, answer the same question."""
-    return f"{question_of(left)} = {question_of(right)}"
+    return f"{question_in(left)} = {question_in(right)}"
 
 
-def smallest_disagreement(column: str = "v.protocol") -> str:
+def disagreement_in(column: str = "v.protocol") -> str:
     """The smallest difference of two values that counts as a disagreement."""
     usual = ProtocolFacts.disagreement
     return _by_protocol(column, {f.name: f.disagreement for f in PROTOCOLS.values()}, usual)
@@ -56,7 +61,7 @@ def width(column: str = "v.protocol") -> str:
 
 def apart(left: str = "o", right: str = "v") -> str:
     """SQL for: the values of two verdicts on one question disagree."""
-    return f"abs({left}.value - {right}.value) >= {smallest_disagreement(f'{right}.protocol')}"
+    return f"abs({left}.value - {right}.value) >= {disagreement_in(f'{right}.protocol')}"
 
 
 def with_unit_in(column: str, unit: CaseKind) -> str:
@@ -79,7 +84,7 @@ def shown_event(table: str = "") -> str:
     """SQL for: a judge may be shown the event.
 
     It is then neither held out nor a copy of an event that is held out for every list of its user
-    (held_out_copies.py handles copies for a single occasion).
+    (`histories.occasion_copies` are those for a single occasion).
     """
     row = f"{table}." if table else ""
     return f"({row}type NOT LIKE {_HELD_OUT_PATTERN} AND {row}is_copy = 0)"
@@ -96,3 +101,25 @@ def shown_events(project: str) -> str:
 def _by_protocol(column: str, by_name: dict[str, float], usual: float) -> str:
     cases = " ".join(f"WHEN '{name}' THEN {value!r}" for name, value in by_name.items() if value != usual)
     return f"CASE {column} {cases} ELSE {usual!r} END" if cases else repr(usual)
+
+
+# ---- names -------------------------------------------------------------------------------------------------------
+
+
+LONGEST_NAME = 300
+
+
+def sane_name(name: str, what: str) -> str:
+    """The name without surrounding spaces.
+
+    Raises UsageError if it has more than LONGEST_NAME characters; `what` names its bearer, such as “the
+    project”.
+    """
+    name = name.strip()
+    if len(name) > LONGEST_NAME:
+        raise UsageError(
+            f"the name of {what} has {len(name):,} characters",
+            f"It may have {LONGEST_NAME}.",
+            "Choose a shorter one.",
+        )
+    return name

@@ -28,10 +28,10 @@ from recjudge_tui.config_file import SettingsFile, faults_error, read_preference
 from recjudge_tui.domain.preferences import Fault, KeyRow
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.runs.garbage import few_collections
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect, file_identity, file_is_gone
-from recjudge_tui.store.projects.projects import only_project, project_id, project_name
-from recjudge_tui.store.runs.progress import ActiveRun, active_runs
+from recjudge_tui.store.database import Database, file_identity, file_is_gone
+from recjudge_tui.store.projects import only_project, project_id, project_name
+from recjudge_tui.store.runs import ActiveRun, active_runs
+from recjudge_tui.store.schema import connect
 from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.frame.line_filters import Filters
 from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held

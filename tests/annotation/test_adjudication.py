@@ -14,8 +14,8 @@ from recjudge_tui.annotation.adjudication import (
 )
 from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, CaseAnswers
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.annotation.tasks import submit_verdict, task_of
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import submit_verdict, task_of
 from tests.support.annotators import assigned, films, judges, tasks, verdicts
 
 

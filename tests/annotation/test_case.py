@@ -8,11 +8,11 @@ from recjudge_tui.annotation.case import ShownCase, guidelines, of_lists, shown_
 from recjudge_tui.domain.prompt import LabelSpec
 from recjudge_tui.prompting.examples import with_case_example
 from recjudge_tui.prompting.preview import request_now
-from recjudge_tui.store.annotation.tasks import Task, task_of
-from recjudge_tui.store.cases.cases import case_row
-from recjudge_tui.store.data.item_views import slate_top
+from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, store_prompt
+from recjudge_tui.store.people import Task, task_of
+from recjudge_tui.store.prompts import get_prompt, load_shipped, store_prompt
 from tests.support.annotators import assigned, films, tasks
 from tests.support.runs import load, planned
 

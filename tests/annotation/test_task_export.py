@@ -18,11 +18,11 @@ from recjudge_tui.annotation.task_files import TaskFormat, write_tasks
 from recjudge_tui.domain.annotation import AnswerOption, AspectQuestion
 from recjudge_tui.errors import InputError, NotFoundError
 from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.store.annotation.tasks import task_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.people import task_of
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks, verdicts
 
 Answers = dict[tuple[str, str], str]

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from recjudge_tui.cli.app import recjudge
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
 from tests.support.servers.process import ROOT, start
@@ -142,7 +142,7 @@ def test_an_unexpected_error_is_one_line_unless_debug_is_on(tmp_path: Path) -> N
     program = (
         "import sys; import recjudge_tui.cli.options as options\n"
         "def broken(*_, **__): raise ZeroDivisionError('by \\x1b[31mzero')\n"
-        "import recjudge_tui.store.opening as opening; opening.connect = broken\n"
+        "import recjudge_tui.store.schema as schema; schema.connect = broken\n"
         "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
     )
     words = [sys.executable, "-c", program, "runs", "list", "--db", str(tmp_path / "x.db")]

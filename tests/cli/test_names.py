@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
 from tests.support.runs import ran
 

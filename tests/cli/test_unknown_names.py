@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.visits import make_visits
 

@@ -15,9 +15,9 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.stream import EXPORT_FORMATS
 from recjudge_tui.reports.exports import export
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS, label_rows
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.exports import LABEL_COLUMNS, label_rows
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 
 RISKY = (
     "=1+1",

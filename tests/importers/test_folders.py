@@ -12,8 +12,8 @@ from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.schema import connect
 from tests.support import samples
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import program
@@ -190,7 +190,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 
 def progress(rows, share):
     if rows >= 10_000:

@@ -20,7 +20,7 @@ from recjudge_tui.importers.files.mapping import load_mapping
 from recjudge_tui.importers.files.reading import contents_of, sample_of, saved_input
 from recjudge_tui.importers.plain.columns import KNOWN
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import read_prompt
+from recjudge_tui.store.prompts import read_prompt
 from tests.support.importing import Load
 
 HEADER = b"item_id,title\n"

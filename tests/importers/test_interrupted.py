@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import program
 from tests.support.waiting import HANG_S
@@ -21,7 +21,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 
 def progress(rows, share):
     if rows >= 10_000:

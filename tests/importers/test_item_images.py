@@ -12,10 +12,10 @@ import pytest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.data.images import image_contents
+from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import project_id
 from tests.support.images import picture
 
 

@@ -13,7 +13,7 @@ from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import list_imports, undo_import
+from recjudge_tui.store.imports import list_imports, undo_import
 
 pytestmark = pytest.mark.data
 DOCS = Path(__file__).parents[2] / "docs" / "mapping.md"

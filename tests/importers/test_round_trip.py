@@ -17,8 +17,8 @@ from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.schema import connect
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
 ID = TEXT.map(str.strip).filter(bool)

@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.importers.files.reading import is_test_split
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
+from recjudge_tui.store.imports import undo_import
 
 RATINGS = "user_id,item_id,rating,timestamp\nu,i,4,2024-05-01\n"
 MAPPING = '[events]\nuser_id = "who"\nitem_id = "what"\ntype = { value = "purchase" }\n'

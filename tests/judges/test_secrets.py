@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 from tests.support.stub_server import Script, answer, serving
 

@@ -7,7 +7,7 @@ import pytest
 from recjudge_tui.prompting.drafts import draft_findings, store_draft
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import load_shipped, read_prompt
+from recjudge_tui.store.prompts import load_shipped, read_prompt
 
 PAIR = (data_dir("prompts") / "pairwise-media.toml").read_text(encoding="utf-8")
 ARENA = (data_dir("prompts") / "arena-media.toml").read_text(encoding="utf-8")

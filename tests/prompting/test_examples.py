@@ -13,8 +13,8 @@ from recjudge_tui.prompting.preview import question_now, request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, list_prompts, prompt_by_id, store_prompt
-from recjudge_tui.store.verdicts.triage_log import record, undo_last
+from recjudge_tui.store.prompts import get_prompt, list_prompts, prompt_by_id, store_prompt
+from recjudge_tui.store.triage import record, undo_last
 from tests.support.cases import shipped
 from tests.support.runs import RULES, make_project, planned
 

@@ -12,7 +12,7 @@ from recjudge_tui.errors import JudgeError, UsageError
 from recjudge_tui.prompting.probe import SIZE, WORDS, image_of_word, probe
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import save_capabilities
+from recjudge_tui.store.runs import save_capabilities
 from tests.support.runs import calls, make_project, plan, planned
 from tests.support.servers.counts import request_count, reset
 from tests.support.servers.process import ServerProcess, start

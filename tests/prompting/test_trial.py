@@ -14,7 +14,7 @@ from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.prompting.trial import try_prompt
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt
+from recjudge_tui.store.prompts import get_prompt
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, make_project, planned, server_judge
 from tests.support.servers.process import ServerProcess, start
@@ -177,7 +177,7 @@ def test_it_runs_in_a_thread(db: Database) -> None:
     found: list[Trial] = []
 
     def in_thread(path: Path) -> None:
-        from recjudge_tui.store.opening import connect
+        from recjudge_tui.store.schema import connect
 
         with connect(path) as own:
             found.append(tried(own, RULES))

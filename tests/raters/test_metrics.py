@@ -18,12 +18,12 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.raters.metrics import NAMES, Metric, make_metric_raters, read_metric
 from recjudge_tui.stats.retrieval import LIST_METRICS
 from recjudge_tui.stats.text import TEXT_METRICS, Score, TextMetric, Tokens, text_metric
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
+from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.raters.raters import ensure_rater
-from recjudge_tui.store.verdicts.listing import filtered_ids
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import filtered_ids
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import load, program
 from tests.support.servers.process import ROOT

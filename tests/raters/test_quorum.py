@@ -12,8 +12,8 @@ from recjudge_tui.domain.scales import worded
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.stats.combining import Rule, joint
-from recjudge_tui.store.imports.imports import begin_import
-from recjudge_tui.store.verdicts.scales import add_scale
+from recjudge_tui.store.imports import begin_import
+from recjudge_tui.store.ratings import add_scale
 from tests.support.commands import ran
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case, text_case
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.reports.annotation import annotation_table
-from recjudge_tui.store.annotation.tasks import skip_task
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.people import skip_task
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, assigned, films, judges, tasks
 from tests.support.verdicts import Project, agreement
 

@@ -17,7 +17,7 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.store.verdicts.scales import add_scale
+from recjudge_tui.store.ratings import add_scale
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.verdicts import Project, give, import_target, new_project, table, text_case
 

@@ -12,14 +12,13 @@ from recjudge_tui.reports.doctor import (
     local_checks,
     server_checks,
 )
-from recjudge_tui.store.inspection import FileReport, RunningRun
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import FileReport, RunningRun, connect
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, serving
 
 PLANTED = "planted-key-0123456789"
 SOUND = FileReport(
-    size=2048, schema=3, known_schema=3, journal="wal", faults=(), running=(), key_names=("MY_KEY", "BROKEN")
+    size=2048, journal="wal", faults=(), running=(), key_names=("MY_KEY", "BROKEN")
 )
 NAMES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_API_KEY")
 
@@ -73,12 +72,11 @@ def test_what_works_and_what_deserves_a_look(here: Surroundings, monkeypatch: py
 @pytest.mark.parametrize(
     ("looked", "state", "words"),
     [
-        (SOUND, "ok", "2.0 KiB, schema 3 of 3, intact, journal wal"),
-        (SOUND._replace(size=5), "ok", ": 5 bytes, schema"),
-        (SOUND._replace(schema=1), "warning", "schema 1 of 3"),
+        (SOUND, "ok", "2.0 KiB, intact, journal wal"),
+        (SOUND._replace(size=5), "ok", ": 5 bytes, intact"),
         (SOUND._replace(faults=("row 7 missing",)), "problem", "damaged: row 7 missing"),
         (None, "ok", "not created yet"),
-        (StoreError("a.db was made by a newer recjudge", "It is at schema 9."), "problem", "newer recjudge"),
+        (StoreError("a.db was made by another version of recjudge", "It is at schema 9."), "problem", "another version"),
     ],
 )
 def test_the_database_is_checked(

@@ -12,7 +12,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports import exports
 from recjudge_tui.reports.common.stream import ExportFormat, format_of
 from recjudge_tui.reports.exports import save_verdicts, write_verdicts
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
 
 COLUMNS = (

@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.builder import Built
 from tests.support.flags import make_flagged_project
 from tests.support.runs import load, planned

@@ -12,7 +12,7 @@ import pytest
 
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.gate import github_text, junit_text
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
+from recjudge_tui.store.cases import CaseKey, ensure_case
 from tests.support.verdicts import (
     Project,
     give,

@@ -16,8 +16,8 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project, project_overview
+from recjudge_tui.store.projects import create_project, project_overview
+from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home

@@ -10,7 +10,7 @@ from recjudge_tui.errors import RunError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.start import change_budget
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import run_progress
+from recjudge_tui.store.runs import run_progress
 from tests.support.commands import ran
 from tests.support.runs import RULES, make_project, planned
 

@@ -17,7 +17,7 @@ from recjudge_tui.reports.declare import make
 from recjudge_tui.reports.leaderboard import scores
 from recjudge_tui.reports.side_by_side import correlation_rows
 from recjudge_tui.shapes import base, battles
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.store.ratings import Question
 from tests.builder import Built, project
 from tests.support.stub_server import answer, completion, serving
 

@@ -15,8 +15,8 @@ from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_page
 from recjudge_tui.reports.common.table import Note, Table, render
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
-from recjudge_tui.store.imports.loading import add_events, add_items, add_slate, add_users
+from recjudge_tui.store.cases import CaseKey, ensure_case
+from recjudge_tui.store.imports import add_events, add_items, add_slate, add_users
 from tests.builder import Built
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import (

@@ -14,9 +14,9 @@ from recjudge_tui.reports.methods import references
 from recjudge_tui.reports.metrics import METRICS
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
-from recjudge_tui.store.annotation.tasks import reveal_tasks
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.people import reveal_tasks
+from recjudge_tui.store.projects import create_project
 from tests.support.annotators import assigned, films, judges, tasks
 from tests.support.commands import ran
 from tests.support.hostile import HOSTILE

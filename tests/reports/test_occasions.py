@@ -16,8 +16,8 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.figures import figures
 from tests.support.runs import RULES, load, planned
 

@@ -12,7 +12,7 @@ from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.intervals import clopper_pearson
-from recjudge_tui.store.projects.experiments import Outcome, add_outcome
+from recjudge_tui.store.projects import Outcome, add_outcome
 from tests.builder import Built
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 

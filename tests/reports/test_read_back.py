@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.store.projects.experiments import Outcome, add_outcome
+from recjudge_tui.store.projects import Outcome, add_outcome
 from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case, table
 
 DRAWS = 10

@@ -24,9 +24,9 @@ from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, ren
 from recjudge_tui.reports.declare import make
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
-from recjudge_tui.store.cases.made_lists import PlantedFault
+from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.builder import Built
 from tests.support.adversarial_project import (
     first_list,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.reports.runs import run_watch, worked_s
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_lists, judge
 
 

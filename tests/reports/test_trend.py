@@ -11,9 +11,8 @@ from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.figures.marks import Lines
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
-from recjudge_tui.store.imports.imports import begin_import
-from recjudge_tui.store.imports.loading import Target, add_events, add_slate
+from recjudge_tui.store.cases import CaseKey, ensure_case
+from recjudge_tui.store.imports import Target, add_events, add_slate, begin_import
 from tests.support.verdicts import Project, cases_of, give, judge_lists, new_project, table
 
 DAYS = ("2026-01-31", "2026-02-01", "2026-02-02")

@@ -15,11 +15,10 @@ from recjudge_tui.cli.app import recjudge
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.store.data.images import image_contents
+from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import delete_project, project_id
 from tests.support.images import illustrated
 from tests.support.requests import sent_request
 from tests.support.runs import calls, intact, load, make_project, plan, planned, server_judge

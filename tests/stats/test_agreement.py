@@ -24,7 +24,6 @@ from recjudge_tui.stats import agreement as ag
 from recjudge_tui.stats.agreement import (
     AVERAGES,
     LABEL_STATISTICS,
-    RatedCases,
     RatedPair,
     agreement_change,
     agreement_estimates,
@@ -812,16 +811,16 @@ def test_pairs_of_people_together() -> None:
 def test_a_change_between_two_runs_on_other_rows_of_the_same_users() -> None:
     good, truth, users = raters(users=60, rows=4, right=0.9)
     poor, other, _ = raters(users=60, rows=4, seed=2, right=0.2)
-    found = agreement_change(RatedCases(good, truth, users), RatedCases(poor, other, users), THREE, "qwk")
+    found = agreement_change(RatedPair(good, truth, users), RatedPair(poor, other, users), THREE, "qwk")
     assert (found.later, found.earlier) == (ag.qwk(good, truth, THREE), ag.qwk(poor, other, THREE))
     assert 0 < (found.change.ci_low or 0) < (found.change.value or 0) < (found.change.ci_high or 0) <= 2
     # the order of the rows of one run says nothing about the other
     turn = np.roll(np.arange(users.size), 7)
     again = agreement_change(
-        RatedCases(good, truth, users), RatedCases(poor[turn], other[turn], users[turn]), THREE, "qwk"
+        RatedPair(good, truth, users), RatedPair(poor[turn], other[turn], users[turn]), THREE, "qwk"
     )
     assert again.change.ci_low == pytest.approx(found.change.ci_low)
-    same = agreement_change(RatedCases(good, truth, users), RatedCases(good, truth, users), THREE, "qwk")
+    same = agreement_change(RatedPair(good, truth, users), RatedPair(good, truth, users), THREE, "qwk")
     assert (same.change.value, same.change.note) == (0.0, ALL_EQUAL)
 
 
@@ -829,7 +828,7 @@ def test_a_change_that_is_undefined_says_why() -> None:
     def change(later: list[float], earlier: list[float], labels: object, stat: str) -> ag.Change:
         truth, users = [0, 1, 2.0], [0, 1, 2]
         return agreement_change(
-            RatedCases(later, truth, users), RatedCases(earlier, truth, users), labels, stat
+            RatedPair(later, truth, users), RatedPair(earlier, truth, users), labels, stat
         )  # type: ignore[arg-type]
 
     assert "no case" in change([NAN] * 3, [1] * 3, THREE, "qwk").change.note
@@ -841,7 +840,7 @@ def test_a_change_that_is_undefined_says_why() -> None:
     means = mean_change([1, 0, 1, np.nan], [0, 0, 1, 1], [0, 1, 2, 3])
     assert (means.later, means.earlier, means.change.value) == pytest.approx((2 / 3, 1 / 3, 1 / 3))
     with pytest.raises(ValueError, match="paired"):
-        agreement_change(RatedCases([1.0], [1.0, 2.0], [0]), RatedCases([1.0], [1.0], [0]), THREE, "qwk")
+        agreement_change(RatedPair([1.0], [1.0, 2.0], [0]), RatedPair([1.0], [1.0], [0]), THREE, "qwk")
     with pytest.raises(KeyError):
         change([1.0] * 3, [1.0] * 3, THREE, "vibes")
 
@@ -851,7 +850,7 @@ def test_false_alarms_about_a_change_are_as_rare_as_stated() -> None:
     for at in range(300):
         (new, truth, users), (old, other, _) = raters(60, 4, seed=2 * at), raters(60, 4, seed=2 * at + 1)
         change = agreement_change(
-            RatedCases(new, truth, users), RatedCases(old, other, users), THREE, "qwk"
+            RatedPair(new, truth, users), RatedPair(old, other, users), THREE, "qwk"
         ).change
         alarms += change.ci_low is None or change.ci_high is None or not change.ci_low <= 0 <= change.ci_high
     assert alarms / 300 <= 0.085

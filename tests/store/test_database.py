@@ -1,21 +1,28 @@
-"""One file: transactions, copies while it is in use, and plain words for whatever is wrong with it."""
+"""The connection: transactions, copies, faults of the file, and that it is for its owner alone."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
-from recjudge_tui.store.database import Database, backup, use_wal
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project, find_project
+from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError, UsageError
+from recjudge_tui.files import scratch_folder, whole_file
+from recjudge_tui.store.database import Database, backup, is_read_only, use_wal
+from recjudge_tui.store.projects import create_project, find_project, project_names
+from recjudge_tui.store.schema import connect
+from tests.support.runs import make_project
 from tests.support.servers.process import ROOT
+from tests.support.waiting import HANG_S
+
+# ---- test database -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -268,3 +275,112 @@ def test_a_text_that_is_not_utf8_names_its_column_and_what_to_do(db: Database) -
     db.execute("UPDATE projects SET name = CAST(x'66ff6f' AS TEXT)")
     with pytest.raises(StoreError, match=r"not valid UTF-8.*column 'name'.*recjudge db backup"):
         db.rows("SELECT name FROM projects")
+
+
+# ---- test read only ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_a_disc(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database of which the system says that nobody may write to it or to its folder."""
+    with connect(project_db) as db:
+        make_project(db)
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
+    return project_db
+
+
+def test_it_is_read_and_says_so(on_a_disc: Path) -> None:
+    before = on_a_disc.read_bytes()
+    lines: list[str] = []
+    with connect(on_a_disc, notify=lines.append) as db:
+        assert db.read_only
+        assert project_names(db) == [(1, "films")]
+        with pytest.raises(StoreError, match="read-only"):
+            create_project(db, "books")
+    assert lines == [f"{on_a_disc} cannot be written, so it is opened read-only"]
+    assert on_a_disc.read_bytes() == before
+    assert [path.name for path in on_a_disc.parent.iterdir() if path.name.startswith(on_a_disc.name)] == [
+        on_a_disc.name
+    ]
+
+
+def test_writes_in_the_log_are_read(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with connect(project_db) as writer:
+        create_project(writer, "in the log")
+        assert Path(f"{project_db}-wal").stat().st_size > 0
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+        with connect(project_db) as db:
+            assert project_names(db) == [(1, "in the log")]
+
+
+def test_asked_to_read_only_it_waits_for_no_writer_and_makes_no_file(project_db: Path) -> None:
+    with pytest.raises(StoreError, match="no database at"):
+        connect(project_db, read_only=True)
+    assert not is_read_only(project_db)
+    with connect(project_db) as writer:
+        create_project(writer, "films")
+        with writer.transaction(), connect(project_db, read_only=True) as reader:
+            writer.execute("UPDATE projects SET name = 'other'")
+            assert project_names(reader) == [(1, "films")]
+
+
+# ---- test private files ------------------------------------------------------------------------------------------
+
+
+def test_a_new_database_its_log_and_its_backup_are_for_the_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "r.db"
+    with connect(path) as db:
+        backup(db, path.with_name("copy.db"))
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert set(modes.values()) == {0o600}
+    assert {"r.db", "copy.db"} <= set(modes)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_permissions_of_an_existing_database_stay(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    connect(path).close()
+    path.chmod(0o640)
+    connect(path).close()
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_drafts_of_killed_processes_are_removed_by_the_next_writer(tmp_path: Path) -> None:
+    target = tmp_path / "out[1].bak"
+    script = (
+        "import os, sys; from pathlib import Path; from recjudge_tui.files import whole_file\n"
+        f"with whole_file(Path({str(target)!r})) as draft:\n"
+        "  draft.write_text('half'); draft.with_name(draft.name + '-journal').touch(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False, timeout=HANG_S)
+    alive = tmp_path / f".out[1].bak.{os.getppid()}.part"
+    alive.write_text("of a living process")
+    other = tmp_path / ".other.bak.999999999.part"
+    other.write_text("not ours")
+    assert len(list(tmp_path.iterdir())) == 4
+    with whole_file(target) as draft:
+        draft.write_text("whole")
+    assert sorted(tmp_path.iterdir()) == sorted([target, alive, other])
+
+
+def test_folders_of_killed_processes_are_removed_by_the_next_that_needs_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, alive, draft = (
+        tmp_path / name for name in ("recjudge-999999999-a", f"recjudge-{os.getppid()}-b", "recjudge-x")
+    )
+    for folder in (left, alive, draft):
+        folder.mkdir()
+        (folder / "stdin").write_text("u,i")
+    with scratch_folder() as own:
+        assert set(tmp_path.iterdir()) == {own, alive, draft}
+    assert set(tmp_path.iterdir()) == {alive, draft}
+
+
+def test_the_name_of_a_project_has_an_end(tmp_path: Path) -> None:
+    with connect(tmp_path / "r.db") as db:
+        create_project(db, "é" * 300)
+        with pytest.raises(UsageError, match="has 301 characters It may have 300"):
+            create_project(db, "é" * 301)

@@ -9,20 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recjudge_tui.domain.filters import VerdictFilter, occasion_terms, parse_filter
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, occasion_filter
-from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
+from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.occasions import (
+from recjudge_tui.store.cases import (
     check_contexts,
     known_occasions,
     occasion_condition,
     untimed_count,
 )
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.verdicts.filter_values import filter_values
-from recjudge_tui.store.verdicts.listing import count_verdicts, filtered_ids
-from recjudge_tui.tui.kit.completion import suggestions
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import filtered_ids
 from tests.support.hostile import HOSTILE
 from tests.support.runs import RULES, load, make_project, plan
 from tests.support.visits import USERS, VISITS, make_visits
@@ -63,45 +61,6 @@ def test_the_condition_on_cases_is_what_the_filter_says(
     assert list(filtered_ids(visits, 1, made)) == judged
     untimed = sum(chosen.has_context(row[1]) and not row[2] for row in rows)
     assert untimed_count(visits, 1, "cases", CaseSelection(chosen)) == (untimed if chosen.is_timed else 0)
-
-
-def test_a_filter_of_verdicts_names_contexts_and_days(visits: Database) -> None:
-    everything = count_verdicts(visits, 1)
-    assert everything == len(USERS) * len(VISITS) * 4
-
-    def count(text: str) -> int:
-        return len(filtered_ids(visits, 1, parse_filter(text)))
-
-    assert count("context:home") == count("from:2024-05-01 to:2024-05-01") == everything // 3
-    assert count('context:home context:""') == everything * 2 // 3
-    assert count("context:hom") == count("context:HOME") == 0
-    assert count("from:2024-05-02") == count("to:2024-05-31 context:cart") == everything // 3
-    assert count("judge:anna from:2024-05-31T23:59:59Z") == everything // 6
-
-
-def test_the_line_of_a_filter_completes_contexts_and_days(visits: Database) -> None:
-    values = filter_values(visits, 1)
-    assert values["context"] == ("cart", "home")
-    assert values["from"] == values["to"] == ("2024-05-01", "2024-05-31")
-    for line, shown in (
-        ("con", "context:"),
-        ("context:h", "context:home"),
-        ("to:2024-05-3", "to:2024-05-31"),
-    ):
-        assert shown in [suggestion.shown for suggestion in suggestions(line, len(line), values)]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("context:", "“context:” needs a value"),
-        ("from:yesterday", "“yesterday” is not a time"),
-        ("to<2024-05-01", "“to” cannot be compared with <"),
-    ],
-)
-def test_a_wrong_occasion_in_a_filter_is_refused(text: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
-        parse_filter(text)
 
 
 def test_an_unknown_context_is_refused_with_the_existing_ones(visits: Database, db: Database) -> None:
@@ -165,9 +124,3 @@ def test_a_filter_never_pairs_lists_that_are_no_pair_without_it(db: Database) ->
     for settings_ in ({"contexts": ("x",)}, {"contexts": ("x",), "served_from": "2024-05-02"}):
         with pytest.raises(RunError, match="no cases to judge"):
             plan(db, RULES, "pairwise", **settings_)
-
-
-def test_choosing_every_occasion_matches_everything(visits: Database) -> None:
-    assert occasion_condition(EVERY_OCCASION, "c") == ("1", {})
-    assert occasion_terms(EVERY_OCCASION) == ()
-    assert untimed_count(visits, 1, "cases", EVERY_CASE) == 0

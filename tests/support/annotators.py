@@ -8,7 +8,8 @@ from typing import Any
 from recjudge_tui.annotation.assignment import AnnotationPlan, AssignmentRequest, plan_annotation
 from recjudge_tui.annotation.case import shown_case
 from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, CaseAnswers
-from recjudge_tui.store.annotation.tasks import (
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import (
     Assignment,
     chosen_assignment,
     next_open,
@@ -16,8 +17,7 @@ from recjudge_tui.store.annotation.tasks import (
     submit_verdict,
     task_of,
 )
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
 from tests.support.copies import fill
 from tests.support.runs import SYSTEMS, load, make_project
 

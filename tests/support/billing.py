@@ -18,7 +18,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import reset_failed, run_progress
+from recjudge_tui.store.runs import reset_failed, run_progress
 from tests.support.runs import planned
 from tests.support.stub_server import answer, completion, serving
 from tests.support.waiting import HANG_S

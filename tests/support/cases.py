@@ -10,7 +10,7 @@ from recjudge_tui.domain.calls import Reply
 from recjudge_tui.domain.material import ExplanationView, ItemView, Material, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.settings import data_dir
-from recjudge_tui.store.prompts.prompts import read_prompt
+from recjudge_tui.store.prompts import read_prompt
 
 SAER = ("pointwise-shopping", "pointwise-media", "pairwise-shopping", "pairwise-media")
 SHIPPED = tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
 from tests.support.runs import load
 
 # rater -> user -> the flags on the list of system x; the lists of system y have none

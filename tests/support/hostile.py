@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.names import LONGEST_NAME
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.facts import LONGEST_NAME
+from recjudge_tui.store.projects import create_project
 
 NAMED: dict[str, str] = {
     "ansi_colours_and_clear": "\x1b[31mred\x1b[0m \x1b[2J\x1b[H",

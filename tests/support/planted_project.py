@@ -14,11 +14,11 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.cases.made_lists import PlantedFault
+from recjudge_tui.store.calls import outstanding
+from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.runs.calls import outstanding
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.runs import run_row
 from tests.support.runs import RULES, load, plan_run
 
 SYSTEMS = ("als", "pop")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.runs.plan.requests import build_request, setup_of
+from recjudge_tui.store.calls import CallKey
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import CallKey
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.runs import run_row
 
 
 def sent_request(db: Database, call_id: int) -> Request:

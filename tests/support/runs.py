@@ -24,8 +24,8 @@ from recjudge_tui.judges.registry import make_judge, trust_typed
 from recjudge_tui.runs import start
 from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.runs import run_row
 from tests.support.copies import fill
 from tests.support.fork_server import ForkedProcess
 from tests.support.servers.process import ROOT

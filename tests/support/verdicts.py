@@ -16,16 +16,7 @@ from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
-from recjudge_tui.store.cases.snapshots import ShownCase, save_snapshots
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import begin_import
-from recjudge_tui.store.imports.loading import Target
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
-from recjudge_tui.store.raters.raters import ensure_rater
-from recjudge_tui.store.runs.calls import (
+from recjudge_tui.store.calls import (
     CallKey,
     CallOutcome,
     case_calls,
@@ -33,7 +24,13 @@ from recjudge_tui.store.runs.calls import (
     save_outcome,
     save_verdicts,
 )
-from recjudge_tui.store.runs.runs import NewRun, PlannedCall, add_calls, add_cases, create_run
+from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_case, save_snapshots
+from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.imports import Target, begin_import
+from recjudge_tui.store.prompts import get_prompt, load_shipped
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.runs import NewRun, PlannedCall, add_calls, add_cases, create_run
+from recjudge_tui.store.schema import connect
 from tests.support.hostile import project_of_any_name
 
 MATCH = {2.0: "Good", 1.0: "Partial", 0.0: "Poor"}

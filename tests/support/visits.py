@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
 from tests.support.copies import fill
 from tests.support.runs import load
 

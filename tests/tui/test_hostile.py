@@ -12,9 +12,9 @@ from recjudge_tui.domain.material import UserView
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
-from recjudge_tui.store.verdicts.listing import VerdictRow
+from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.cases.case.text import case_content, case_title
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, verdict_cells

@@ -18,7 +18,7 @@ from textual.screen import Screen
 from recjudge_tui import tui
 from recjudge_tui.annotation.adjudication import start_adjudication
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.paper import PaperScreen
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen

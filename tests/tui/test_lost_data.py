@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.deletion import delete_project
+from recjudge_tui.store.projects import delete_project
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
 from recjudge_tui.tui.kit.registry import make_screen

@@ -7,7 +7,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.strip import CaseStrip
 from recjudge_tui.tui.cases.verdict_list import VerdictList

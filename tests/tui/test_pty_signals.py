@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pexpect
 import pytest
 
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project, start_run
 from tests.support.app.pty import ROOT, app, drain, ended, settings, uncontrolling_terminal
 from tests.support.waiting import HANG_S

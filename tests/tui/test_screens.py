@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from recjudge_tui.annotation.adjudication import start_adjudication
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.screen import AnnotateScreen

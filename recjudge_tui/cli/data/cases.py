@@ -34,8 +34,8 @@ def show(database: Database, case_id: int, project: str | None) -> Callable[[str
       recjudge cases show 12 --plain
     """
     from recjudge_tui.reports.cases import case_page, case_report
-    from recjudge_tui.store.cases.cases import case_row
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.cases import case_row
+    from recjudge_tui.store.projects import project_id
 
     if project and case_row(database, case_id)["project_id"] != project_id(database, project):
         raise click.UsageError(f"case {case_id} is not of project “{project}”")
@@ -59,7 +59,7 @@ def save(project: str, name: str, filter_text: str, db: str | None) -> None:
     Example:
       recjudge cases filters save -p movies doubtful 'why:swap conf<.6'
     """
-    from recjudge_tui.store.projects.saved_filters import save_filter
+    from recjudge_tui.store.projects import save_filter
 
     with open_project(db, project) as (database, identity):
         replaced = save_filter(database, identity, name, filter_text)
@@ -77,7 +77,7 @@ def delete(project: str, name: str, db: str | None) -> None:
     Example:
       recjudge cases filters delete -p movies doubtful
     """
-    from recjudge_tui.store.projects.saved_filters import delete_filter
+    from recjudge_tui.store.projects import delete_filter
 
     with open_project(db, project) as (database, identity):
         delete_filter(database, identity, name)

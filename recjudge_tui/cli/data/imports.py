@@ -194,7 +194,7 @@ def undo(import_id: int, db: str | None) -> None:
     Example:
       recjudge imports undo 3
     """
-    from recjudge_tui.store.imports.imports import undo_import
+    from recjudge_tui.store.imports import undo_import
 
     with open_db(db) as database:
         undone = undo_import(database, import_id)

@@ -60,7 +60,7 @@ def new(name: str, db: str | None) -> None:
     Example:
       recjudge project new movies
     """
-    from recjudge_tui.store.projects.projects import create_project
+    from recjudge_tui.store.projects import create_project
 
     with open_db(db) as database:
         create_project(database, name)
@@ -94,8 +94,7 @@ def delete(name: str | None, project: str | None, yes: bool, db: str | None) -> 
     Example:
       recjudge project delete movies --yes
     """
-    from recjudge_tui.store.projects.deletion import delete_project
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.projects import delete_project, project_id
 
     if not (name or project):
         raise click.UsageError("name the project")

@@ -260,7 +260,7 @@ def run(
 
 def _report(database: Database, run_id: int, tally: ImportTally) -> None:
     from recjudge_tui.reports.runs import outcome_line
-    from recjudge_tui.store.runs.runs import run_progress
+    from recjudge_tui.store.runs import run_progress
 
     for line in tally.lines():
         narrate(line)

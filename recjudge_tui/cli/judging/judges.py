@@ -68,7 +68,7 @@ def test(
     from recjudge_tui.errors import JudgeError
     from recjudge_tui.prompting.probe import probe
     from recjudge_tui.reports.judges import probe_table
-    from recjudge_tui.store.runs.judges import save_capabilities
+    from recjudge_tui.store.runs import save_capabilities
 
     judge_spec = chosen_judge(spec, address)
     with open_db(db) as database:

@@ -31,7 +31,7 @@ def list_(database: Database) -> Table:
       recjudge prompt list
     """
     from recjudge_tui.reports.listings import prompts
-    from recjudge_tui.store.prompts.prompts import load_shipped
+    from recjudge_tui.store.prompts import load_shipped
 
     load_shipped(database)
     return prompts(database)
@@ -54,7 +54,7 @@ def show(name: str, case_id: int | None, as_published: bool, db: str | None) -> 
     """
     from recjudge_tui.domain.text import safe_text
     from recjudge_tui.prompting.preview import request_now
-    from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_text
+    from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text
 
     if as_published and case_id is None:
         raise click.UsageError("--as-published needs --case ID: the form shows in the text of a case")
@@ -80,7 +80,7 @@ def copy(name: str, file: Path, db: str | None) -> None:
     Example:
       recjudge prompt copy pairwise-shopping mine.toml
     """
-    from recjudge_tui.store.prompts.prompts import copy_prompt, load_shipped
+    from recjudge_tui.store.prompts import copy_prompt, load_shipped
 
     with open_db(db) as database:
         load_shipped(database)
@@ -101,7 +101,7 @@ def diff(first: str, second: str, db: str | None) -> None:
     """
     from recjudge_tui.domain.text import safe_text
     from recjudge_tui.reports.changes import prompt_diff
-    from recjudge_tui.store.prompts.prompts import load_shipped, prompt_text
+    from recjudge_tui.store.prompts import load_shipped, prompt_text
 
     with open_db(db) as database:
         load_shipped(database)
@@ -121,7 +121,7 @@ def lint(file: Path) -> None:
     """
     from recjudge_tui.domain.text import safe_text
     from recjudge_tui.prompting.drafts import located_findings
-    from recjudge_tui.store.prompts.prompts import read_prompt
+    from recjudge_tui.store.prompts import read_prompt
 
     findings = located_findings(file, read_prompt(file))
     for finding in findings:
@@ -142,7 +142,7 @@ def add(file: Path, db: str | None) -> None:
       recjudge prompt add mine.toml
     """
     from recjudge_tui.prompting.drafts import located_findings
-    from recjudge_tui.store.prompts.prompts import add_prompt, read_prompt
+    from recjudge_tui.store.prompts import add_prompt, read_prompt
 
     for finding in located_findings(file, read_prompt(file)):
         narrate(finding)
@@ -161,7 +161,7 @@ def delete(name: str, db: str | None) -> None:
     Example:
       recjudge prompt delete mine@2
     """
-    from recjudge_tui.store.prompts.prompts import delete_prompt, load_shipped
+    from recjudge_tui.store.prompts import delete_prompt, load_shipped
 
     with open_db(db) as database:
         load_shipped(database)
@@ -203,7 +203,7 @@ def try_(
     from recjudge_tui.cli.judging.judge_choice import chosen_judge
     from recjudge_tui.prompting.trial import try_prompt
     from recjudge_tui.reports.judges import trial_table
-    from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
+    from recjudge_tui.store.prompts import get_prompt, load_shipped
 
     judge = chosen_judge(spec, address)
     load_shipped(database)

@@ -58,7 +58,7 @@ def show(database: Database, run_id: int, project: str | None) -> Table:
       recjudge runs show 3
     """
     from recjudge_tui.reports.listings import run
-    from recjudge_tui.store.runs.runs import run_row
+    from recjudge_tui.store.runs import run_row
 
     if project and run_row(database, run_id)["project"] != project:
         raise click.UsageError(f"run {run_id} is not of project “{project}”")
@@ -188,7 +188,7 @@ def rename(run_id: int, name: str, db: str | None) -> None:
     Example:
       recjudge runs rename 3 "before the new prompt"
     """
-    from recjudge_tui.store.runs.runs import rename_run
+    from recjudge_tui.store.runs import rename_run
 
     with open_db(db) as database:
         rename_run(database, run_id, name)
@@ -207,7 +207,7 @@ def delete(run_id: int, yes: bool, db: str | None) -> None:
       recjudge runs delete 3 --yes
     """
     from recjudge_tui.runs.control.lease import refuse_when_active
-    from recjudge_tui.store.runs.runs import delete_run, run_summary
+    from recjudge_tui.store.runs import delete_run, run_summary
 
     with open_db(db) as database:
         row = run_summary(database, run_id)

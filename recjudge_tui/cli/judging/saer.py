@@ -80,7 +80,7 @@ def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path 
 def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
     from recjudge_tui.reports.runs import cost_range, duration, estimate_lines
     from recjudge_tui.runs.saer.plan import is_finished
-    from recjudge_tui.store.runs.runs import run_progress
+    from recjudge_tui.store.runs import run_progress
 
     for stage in plan.stages:
         if stage.existing and stage.run_id is not None:

@@ -41,7 +41,7 @@ def narrate_address(*judges: JudgeSpec) -> None:
 def work_and_print(database: Database, run_id: int) -> None:
     """Work on a run here and print the one line that scripts read. Exit 130 when it was interrupted."""
     from recjudge_tui.domain.run import RunSettings
-    from recjudge_tui.store.runs.runs import run_row
+    from recjudge_tui.store.runs import run_row
 
     result = work_here(database, run_id)
     click.echo(outcome(result))
@@ -59,7 +59,7 @@ def work_here(database: Database, run_id: int) -> WorkResult:
     """Work on a run in this process, showing progress on stderr."""
     from recjudge_tui.cli.progress import following_run
     from recjudge_tui.runs.start import work
-    from recjudge_tui.store.runs.runs import run_progress
+    from recjudge_tui.store.runs import run_progress
 
     with following_run(run_progress(database, run_id)) as show:
         return work(database, run_id, show)

@@ -106,8 +106,8 @@ def _judge(database: Database, project: str) -> None:
     from recjudge_tui.runs import start
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.runs.plan.settings import settings_for
-    from recjudge_tui.store.projects.projects import project_id
-    from recjudge_tui.store.runs.runs import list_runs
+    from recjudge_tui.store.projects import project_id
+    from recjudge_tui.store.runs import list_runs
 
     identity = project_id(database, project)
     done = {row["protocol"] for row in list_runs(database, identity) if row["state"] == "done"}
@@ -129,8 +129,8 @@ def _print_summary(database: Database) -> None:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import readable, write_table
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.store.projects.projects import project_id
-    from recjudge_tui.store.runs.runs import list_runs
+    from recjudge_tui.store.projects import project_id
+    from recjudge_tui.store.runs import list_runs
 
     click.echo("Synthetic data, judged by “rules”, which is not a language model.")
     for project in PROJECTS:
@@ -162,7 +162,7 @@ def _print_tables(database: Database, project: str) -> None:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import write_table
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.projects import project_id
 
     opened = Project(database, project_id(database, project), project)
     tables = [

@@ -16,7 +16,7 @@ from recjudge_tui.cli.report_command import open_project
 if TYPE_CHECKING:
     from recjudge_tui.errors import UsageError
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.store.inspection import RunningRun
+    from recjudge_tui.store.schema import RunningRun
 
 
 @click.command()
@@ -59,7 +59,7 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 def _installation(db: str | None) -> Table:
     from recjudge_tui.reports import doctor as checks
     from recjudge_tui.settings import config_dir, database_path
-    from recjudge_tui.store.inspection import read_mounts
+    from recjudge_tui.system import read_mounts
 
     path = database_path(db)
     looked, screen = checks.inspected_file(path), shutil.get_terminal_size()

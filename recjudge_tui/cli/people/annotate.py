@@ -142,8 +142,8 @@ def open_(project: str, annotator: str, protocol: str | None, db: str | None) ->
     """
     from recjudge_tui.domain.text import quantity
     from recjudge_tui.settings import database_path
-    from recjudge_tui.store.annotation.tasks import chosen_assignment, rater_assignment
-    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.people import chosen_assignment, rater_assignment
+    from recjudge_tui.store.projects import project_id
 
     with open_db(db) as database:
         identity = project_id(database, project)

@@ -37,12 +37,12 @@ def delete(name: str, project: str, yes: bool, db: str | None) -> None:
     """
     from recjudge_tui.domain.text import quantity
     from recjudge_tui.runs.control.lease import refuse_when_active
-    from recjudge_tui.store.raters.raters import delete_rater, rater_row
-    from recjudge_tui.store.runs.runs import runs_of_rater
+    from recjudge_tui.store.raters import delete_rater, rater_row
+    from recjudge_tui.store.runs import stored_runs
 
     with open_project(db, project) as (database, identity):
         row = rater_row(database, identity, name)
-        for run in runs_of_rater(database, row["id"]):
+        for run in stored_runs(database, rater_id=row["id"]):
             refuse_when_active(database, run["id"])
         if not yes:
             click.confirm(f"Delete rater “{name}” with its runs and verdicts?", abort=True, err=True)
@@ -63,11 +63,11 @@ def rename(name: str, new_name: str, project: str, db: str | None) -> None:
       recjudge rater rename gpt-4o gpt-4o-temperature-0 -p movies
     """
     from recjudge_tui.runs.control.lease import refuse_when_active
-    from recjudge_tui.store.raters.raters import rater_row, rename_rater
-    from recjudge_tui.store.runs.runs import runs_of_rater
+    from recjudge_tui.store.raters import rater_row, rename_rater
+    from recjudge_tui.store.runs import stored_runs
 
     with open_project(db, project) as (database, identity):
-        for run in runs_of_rater(database, rater_row(database, identity, name)["id"]):
+        for run in stored_runs(database, rater_id=rater_row(database, identity, name)["id"]):
             refuse_when_active(database, run["id"])
         rename_rater(database, identity, name, new_name)
     narrate(f"rater “{name}” is now called “{new_name.strip()}”")
@@ -87,7 +87,7 @@ def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
     Example:
       recjudge rater kind judge-anna annotator -p movies
     """
-    from recjudge_tui.store.raters.raters import change_kind
+    from recjudge_tui.store.raters import change_kind
 
     with open_project(db, project) as (database, identity):
         change_kind(database, identity, name, kind)
@@ -131,7 +131,7 @@ def combine(
       recjudge rater combine jury --rule dawid-skene qwen llama rules -p movies
     """
     from recjudge_tui.raters.combine import combine as combined
-    from recjudge_tui.store.raters.raters import list_raters
+    from recjudge_tui.store.raters import list_raters
 
     with open_project(db, project) as (database, identity):
         people = [row["name"] for row in list_raters(database, identity) if row["kind"] == "annotator"]

@@ -38,8 +38,7 @@ def decide(
       recjudge verdicts decide 812 override --to Tie
     """
     from recjudge_tui.config_file import reader_name
-    from recjudge_tui.store.verdicts.answers import parse_choice
-    from recjudge_tui.store.verdicts.triage_log import record
+    from recjudge_tui.store.triage import parse_choice, record
 
     if (action == "override") != (label is not None):
         raise click.UsageError("override needs --to LABEL, and no other action takes it")
@@ -60,7 +59,7 @@ def undo(project: str, db: str | None) -> None:
       recjudge verdicts undo -p movies
     """
     from recjudge_tui.config_file import reader_name
-    from recjudge_tui.store.verdicts.triage_log import undo_last
+    from recjudge_tui.store.triage import undo_last
 
     with open_project(db, project) as (database, identity):
         entry = undo_last(database, identity, reader_name())

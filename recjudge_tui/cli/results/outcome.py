@@ -73,8 +73,8 @@ def add(
     from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import make
     from recjudge_tui.reports.outcomes import outcome_of
-    from recjudge_tui.store.data.catalogue import known_systems
-    from recjudge_tui.store.projects.experiments import add_outcome
+    from recjudge_tui.store.data import known_systems
+    from recjudge_tui.store.projects import add_outcome
 
     start = parse_time(began, of_day=time.min) if began else ""
     end = parse_time(ended) if ended else ""
@@ -101,7 +101,7 @@ def delete(name: str, project: str, db: str | None) -> None:
     Example:
       recjudge outcome delete june -p shop
     """
-    from recjudge_tui.store.projects.experiments import delete_outcome
+    from recjudge_tui.store.projects import delete_outcome
 
     with open_project(db, project) as (database, identity):
         delete_outcome(database, identity, name)

@@ -126,7 +126,7 @@ def reproduced(
     """A paper with its own data in a temporary database, and a project's raters if one is named or has them."""
     from recjudge_tui.files import scratch_folder
     from recjudge_tui.reports.papers.runner import Own, reproduce
-    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.schema import connect
 
     with ExitStack() as stack:
         scratch = stack.enter_context(scratch_folder())
@@ -146,8 +146,8 @@ def reproduced(
 def _own_project(database: Database, project: str | None, raters: tuple[str, ...]) -> Project:
     """The named project, else the only one that has these raters."""
     from recjudge_tui.project import Project
-    from recjudge_tui.store.projects.projects import project_names
-    from recjudge_tui.store.verdicts.ratings import project_raters
+    from recjudge_tui.store.projects import project_names
+    from recjudge_tui.store.ratings import project_raters
 
     if project is not None:
         return Project.named(database, project)
@@ -192,7 +192,7 @@ def _release(
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.runner import NO_MARKUP, Missing
     from recjudge_tui.reports.papers.text_metrics import with_text_metrics
-    from recjudge_tui.store.imports.imports import imported_layouts
+    from recjudge_tui.store.imports import imported_layouts
 
     if data is not None:
         for kind, count in left_out(import_zhang2024(db, "zhang2024", data, scratch)).items():

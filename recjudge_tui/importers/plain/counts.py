@@ -11,7 +11,7 @@ from recjudge_tui.importers.files.notes import Notes, Row, RowFault
 from recjudge_tui.importers.files.reading import bare_name, stem
 from recjudge_tui.importers.files.values import shown, whole
 from recjudge_tui.importers.plain.labels import FAILED, label_of
-from recjudge_tui.store.verdicts.counted import COUNTED
+from recjudge_tui.store.verdicts import COUNTED
 
 _WINS, _TIES, _LOSSES, _FAILED, _ALL = "wins", "ties", "losses", "failed", "battles"
 _MOST_BATTLES = 1_000_000

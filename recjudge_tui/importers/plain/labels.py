@@ -16,7 +16,7 @@ from recjudge_tui.importers.files.values import number, occasion_of, plain_numbe
 from recjudge_tui.importers.plain.aspect_scales import AspectScales, GivenScale, aspect_of, on_scale
 from recjudge_tui.importers.plain.columns import CASE
 from recjudge_tui.importers.plain.task_answers import answers_task, task_answer
-from recjudge_tui.store.verdicts.counted import COUNTED
+from recjudge_tui.store.verdicts import COUNTED
 
 _NO_SCALES = AspectScales({})
 _OK = ("", "ok", "done", "success", "succeeded", "finished", "complete", "completed", "valid")

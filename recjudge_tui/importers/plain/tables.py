@@ -44,7 +44,7 @@ from recjudge_tui.importers.plain.label_rows import labels_of, with_cases
 from recjudge_tui.importers.plain.list_rows import list_rows
 from recjudge_tui.importers.plain.lists import slates_of
 from recjudge_tui.importers.plain.task_answers import answers_task
-from recjudge_tui.store.projects.exported_labels import EARLIER_LABEL_COLUMNS, LABEL_COLUMNS
+from recjudge_tui.store.exports import EARLIER_LABEL_COLUMNS, LABEL_COLUMNS
 
 _SHOWN_ROWS = 3
 

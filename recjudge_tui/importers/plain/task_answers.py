@@ -7,7 +7,7 @@ from recjudge_tui.domain.records import Label
 from recjudge_tui.importers.files.notes import RowFault
 from recjudge_tui.importers.files.values import number, plain_number, shown
 from recjudge_tui.importers.plain.columns import CASE, TASK
-from recjudge_tui.store.annotation.tokens import is_task_token
+from recjudge_tui.store.people import is_task_token
 
 # words for: the list shown first, neither, the list shown second; the last two of each are the keys of the app
 _SIDES = {

@@ -7,23 +7,16 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from recjudge_tui.domain.protocols import protocol_facts
-from recjudge_tui.domain.roles import (
-    COMBINED,
-    FIRST_HAND,
-    REFERENCES,
-    RUN_RATERS,
-    rules_note,
-)
+from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES, RUN_RATERS, rules_note
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.registry import usual_statistic
+from recjudge_tui.store.calls import one_order_counts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import run_prompts
-from recjudge_tui.store.runs.call_statistics import one_order_counts
-from recjudge_tui.store.verdicts.counted import counted_battles
-from recjudge_tui.store.verdicts.ratings import Question, Rater
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.prompts import run_prompts
+from recjudge_tui.store.ratings import Question, Rater, stored_scales
+from recjudge_tui.store.verdicts import counted_battles
 
 _MOST_PAIRS = 4
 

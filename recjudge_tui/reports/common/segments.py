@@ -22,15 +22,15 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Column, Table, definition
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import level_text
-from recjudge_tui.store.data.catalogue import check_systems
-from recjudge_tui.store.data.segments import (
+from recjudge_tui.store.cases import case_periods, check_contexts, slate_periods
+from recjudge_tui.store.data import (
+    check_systems,
     context_counts,
     user_attribute_names,
     user_values,
     visible_event_counts,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.occasions import case_periods, check_contexts, slate_periods
 
 ACTIVITY, CONTEXT = "activity", "context"
 # prefix for an attribute with the same name as one of these

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
 from recjudge_tui.domain.text import finite
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.files import whole_file
-from recjudge_tui.reports.common.table import Screen, Table, render, save_text
+from recjudge_tui.reports.common.table import Screen, Table, render, save_text, writing
 from recjudge_tui.reports.common.writers.csv_text import guard_note, write_csv
 from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.reports.common.writers.parquet import write_parquet
@@ -57,10 +57,12 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: ExportFormat, target: Pa
     """
     if fmt != PARQUET:
         with text_file(target) as file:
-            return _WRITERS[fmt](columns, map(flat, rows) if fmt == "csv" else rows, file)
+            if fmt == "csv":
+                return ExportCounts(*write_csv(columns, map(flat, rows), file))
+            return _json(columns, rows, file, lines=fmt == "jsonl")
     if not isinstance(target, Path):
         return ExportCounts(write_parquet(columns, map(flat, rows), target.buffer))
-    with _written(target), whole_file(target) as draft:
+    with writing(target), whole_file(target) as draft:
         return ExportCounts(write_parquet(columns, map(flat, rows), draft))
 
 
@@ -87,49 +89,18 @@ def text_file(target: Path | TextIO) -> Iterator[TextIO]:
         yield target
         return
     with (
-        _written(target),
+        writing(target),
         whole_file(target) as draft,
         draft.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
     ):
         yield file
 
 
-@contextmanager
-def _written(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RecjudgeError(
-            f"{target} cannot be written", f"{error.strerror}.", "Choose another file."
-        ) from error
-
-
-def _csv(columns: Sequence[str], rows: Rows, file: TextIO) -> ExportCounts:
-    return ExportCounts(*write_csv(columns, rows, file))
-
-
-def _jsonl(columns: Sequence[str], rows: Rows, file: TextIO) -> ExportCounts:
+def _json(columns: Sequence[str], rows: Rows, file: TextIO, *, lines: bool) -> ExportCounts:
     written = 0
-    for row in rows:
-        file.write(_object(columns, row) + "\n")
-        written += 1
+    file.write("" if lines else "[")
+    for written, row in enumerate(rows, 1):
+        text = harmless(json.dumps(dict(zip(columns, map(finite, row), strict=True)), ensure_ascii=False))
+        file.write(f"{text}\n" if lines else f"{',' if written > 1 else ''}\n {text}")
+    file.write("" if lines else "\n]\n")
     return ExportCounts(written)
-
-
-def _json(columns: Sequence[str], rows: Rows, file: TextIO) -> ExportCounts:
-    written = 0
-    file.write("[")
-    for row in rows:
-        file.write((",\n " if written else "\n ") + _object(columns, row))
-        written += 1
-    file.write("\n]\n")
-    return ExportCounts(written)
-
-
-def _object(columns: Sequence[str], row: Sequence[Any]) -> str:
-    return harmless(json.dumps(dict(zip(columns, map(finite, row), strict=True)), ensure_ascii=False))
-
-
-_WRITERS: dict[ExportFormat, Callable[[Sequence[str], Rows, TextIO], ExportCounts]] = {
-    "csv": _csv, "jsonl": _jsonl, "json": _json,
-}  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -155,11 +156,9 @@ def readable(
     Its brief form and the first MOST_ROWS rows unless `whole`; definitions only with `explain`; `notes`: all, some (the
     warnings, and MOST_NOTES in all) or none.
     """
-    seen = (
-        table
-        if whole or table.brief is None
-        else replace(table.brief, answer=table.answer, notes=table.notes)
-    )
+    seen = table
+    if table.brief is not None and table.rows and not whole:
+        seen = replace(table.brief, answer=table.answer, notes=table.notes)
     by_kind: dict[NoteKind, list[str]] = {"warning": [], "data": [], "definition": []}
     for note in table.notes:
         by_kind[note_kind(note)].append(note)
@@ -178,10 +177,13 @@ def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> tuple[Row, ...]:
     return tuple({c.name: row[c.name] for c in columns if c.name in row} for row in rows)
 
 
-def seen_first(table: Table, names: Sequence[str], rows: Sequence[Row] | None = None) -> Table:
-    """The table with a brief form: those of these columns that it has, and these rows (by default all)."""
-    brief = _with_columns(table if rows is None else replace(table, rows=tuple(rows)), names)
-    return replace(table, brief=brief)
+def seen_first(table: Table, names: str | Sequence[str], rows: Sequence[Row] | None = None) -> Table:
+    """The table with a brief form: those of these columns (`"rater aspect"`) that it has, and these rows (by default all).
+    An empty table has none."""
+    if not table.rows:
+        return table
+    brief = table if rows is None else replace(table, rows=tuple(rows))
+    return replace(table, brief=_with_columns(brief, names.split() if isinstance(names, str) else names))
 
 
 def titled(table: Table, title: str) -> Table:
@@ -265,11 +267,8 @@ def format_of_file(path: Path) -> str:
     ending = path.suffix.lower()
     fmt = ENDINGS.get(ending) or _ALIKE.get(ending)
     if fmt is None:
-        raise UsageError(
-            f"no format for “{path.name}”",
-            "The format follows the ending of the file name.",
-            f"Use {' '.join(ENDINGS)}.",
-        )
+        cause = "The format follows the ending of the file name."
+        raise UsageError(f"no format for “{path.name}”", cause, f"Use {' '.join(ENDINGS)}.")
     return fmt
 
 
@@ -282,11 +281,8 @@ def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:
 
 
 def write_table(table: Table, fmt: str = "text", out: Path | None = None) -> None:
-    """Write a table to a file (whole or not at all) or to stdout; its notes go to stderr if the format has no place
-    for them.
-
-    Raises UsageError for an unknown format, StoreError when the file cannot be written.
-    """
+    """Write a table as `put_written` does, its notes to stderr if the format has no place for them. Raises UsageError for an
+    unknown format."""
     put_written(lambda screen: render(table, fmt, screen), out)
 
 
@@ -313,14 +309,17 @@ def put_text(text: str) -> None:
 
 def save_text(text: str, out: Path) -> None:
     """Write a UTF-8 file beside its place and move it there; raises StoreError."""
-    content = text.encode("utf-8", "backslashreplace")
+    with writing(out), whole_file(out) as draft:
+        draft.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Raises StoreError where the file cannot be written."""
     try:
-        with whole_file(out) as draft:
-            draft.write_bytes(content)
+        yield
     except OSError as error:
-        raise StoreError(
-            f"{out} cannot be written", f"{error.strerror}.", "Choose another place with -o."
-        ) from error
+        raise StoreError(f"{out} cannot be written", f"{error.strerror}.", "Choose another place.") from error
 
 
 def _stdout_screen() -> Screen:
@@ -331,8 +330,7 @@ def _stdout_screen() -> Screen:
     if not sys.stdout.isatty():
         # the reader is another program: as wide as the cells need, unless COLUMNS is set
         wanted = os.environ.get("COLUMNS", "")
-        return Screen(
-            max(40, int(wanted)) if wanted.isdecimal() and int(wanted) else UNBOUNDED, unicode=unicode
-        )
+        across = int(wanted) if wanted.isdecimal() else 0
+        return Screen(max(40, across) if across else UNBOUNDED, unicode=unicode)
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
     return Screen(max(40, shutil.get_terminal_size().columns), not plain, unicode)

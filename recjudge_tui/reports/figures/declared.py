@@ -17,7 +17,7 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.figures.marks import (
     CI,
     EVEN,
@@ -48,7 +48,6 @@ from recjudge_tui.reports.topics import Asked, Topic, asked, topics
 if TYPE_CHECKING:
     from recjudge_tui.domain.protocols import ProtocolFacts
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.calibration import Stated
     from recjudge_tui.reports.declare import Options
 
 
@@ -223,7 +222,7 @@ _STRONGEST = math.log(4)
 
 def _q_matrix(about: About) -> Drawn:
     from recjudge_tui.stats.defaults import ALPHA
-    from recjudge_tui.store.data.catalogue import known_systems
+    from recjudge_tui.store.data import known_systems
 
     rater, topic = about.choose("rater", about.raters), about.topic
     names = sorted(known_systems(about.project.db, about.project.id))
@@ -264,7 +263,7 @@ def _q_matrix(about: About) -> Drawn:
 
 
 def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
-    from recjudge_tui.store.cases.cases import cases_between
+    from recjudge_tui.store.cases import cases_between
 
     return cases_between(project.db, project.id, str(row["system"]), str(row["opponent"]))
 
@@ -297,13 +296,9 @@ def _q_metric(about: About) -> Drawn:
         f"Q of each system judged by {name_text(rater)} ({topic.text()}) against its {metric},"
         f" {n_text(rows, 'pairs of lists per system')}. Bars: {INTERVAL} of Q over users. {'. '.join(correlations)}."
     )
-    columns = (
-        *board.columns,
-        Column("metric", "Metric"),
-        Column("measured", "Measured", "float", decimals=4),
-    )
+    heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
     notes = (*correlations, *related.notes)
-    table = Table("Q and metric", columns, rows, notes, board.settings)
+    table = Table("Q and metric", heads, rows, notes, board.settings)
 
     def marks() -> Scatter:
         found = tuple(_mark(row, "q", row["system"], x=real(row["measured"]) or 0.0) for row in rows)
@@ -412,7 +407,7 @@ def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
 def _trend(about: About) -> Drawn:
     from recjudge_tui.reports.declare import on_cases
     from recjudge_tui.reports.trend import FLAGS, WIN_RATE
-    from recjudge_tui.store.occasions import has_dated_cases
+    from recjudge_tui.store.cases import has_dated_cases
 
     rater, topic = about.choose("rater", about.raters), about.topic
     usual = "day" if has_dated_cases(about.project.db, about.project.id) else "import"
@@ -462,7 +457,7 @@ def _trend(about: About) -> Drawn:
 
 
 def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
-    from recjudge_tui.store.occasions import case_periods
+    from recjudge_tui.store.cases import case_periods
 
     periods = case_periods(project.db, project.id, cast(Over, figure.chosen("over")))
     return (case for case, period in periods.items() if period == row["period"])
@@ -498,16 +493,8 @@ def _confusion(about: About) -> Drawn:
             a, b, count = str(row["label_a"]), str(row["label_b"]), whole(row["count"])
             share = count / totals[a] if totals[a] else None
             cells[a, b] = GridCell(share, f"{count:,}", "" if share is None else f"{share:.0%}", a == b, row)
-        return Grid(
-            labels,
-            labels,
-            cells,
-            rater,
-            truth,
-            row_sums=across,
-            column_sums=down,
-            below_title="share of the row",
-        )
+        names, sums = (rater, truth), (across, down)
+        return Grid(labels, labels, cells, *names, False, *sums, "share of the row")
 
     title = f"{rater} (down) against {truth} (across), n={n:,}"
     who = "{rater_a} {label_a}, {rater_b} {label_b}"
@@ -603,26 +590,25 @@ def _runs(about: About) -> Drawn:
 
     who = "run {run}, {rater}, {started:.16}"
     what = f"{label_of(stat)} with {name_text(truth, 40)}"
-    return Drawn(
-        f"{label_of(stat)} of each run with {truth}, {CI}",
-        caption,
-        table,
-        marks,
-        who,
-        what,
-        ("n", "verdicts"),
-    )
+    title = f"{label_of(stat)} of each run with {truth}, {CI}"
+    return Drawn(title, caption, table, marks, who, what, ("n", "verdicts"))
 
 
 def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
-    from recjudge_tui.store.verdicts.changes import cases_by_run
+    from recjudge_tui.store.answers import cases_by_run
 
     runs = cases_by_run(project.db, project.id, *figure.topic)
     return next((run.cases for run in runs if str(run.id) == row["run"]), ())
 
 
 def _calibration(about: About) -> Drawn:
-    from recjudge_tui.reports.calibration import GIVEN, STAGES, error_table, reliability_table
+    from recjudge_tui.reports.calibration import (
+        GIVEN,
+        STAGES,
+        error_table,
+        reliability_table,
+        stated_confidences,
+    )
     from recjudge_tui.stats.defaults import BINS
 
     judges = [name for name in about.raters if name not in about.people]
@@ -630,7 +616,9 @@ def _calibration(about: About) -> Drawn:
     method = about.choose("method", ("isotonic", "temperature"))
     front, topic = about.choose("stage", STAGES), about.topic
     about.need("rater", "truth")
-    stated = _stated(about.project, rater, truth, topic, method, about.cases)
+    stated = stated_confidences(
+        about.project, rater, truth, **topic._asdict(), method=method, cases=about.cases
+    )
     table, errors = reliability_table(stated), []
     for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
@@ -662,25 +650,15 @@ def _calibration(about: About) -> Drawn:
                  ("confidence", "n", "gap"))  # fmt: skip
 
 
-def _stated(
-    project: Project, rater: str, truth: str, topic: Topic, method: str, cases: CaseSelection
-) -> list[Stated]:
-    from recjudge_tui.reports.calibration import stated_confidences
-
-    protocol, aspect = topic
-    return stated_confidences(
-        project, rater, truth, protocol=protocol, aspect=aspect, method=method, cases=cases
-    )
-
-
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
     import numpy as np
 
-    from recjudge_tui.reports.calibration import GIVEN
+    from recjudge_tui.reports.calibration import GIVEN, stated_confidences
     from recjudge_tui.stats.defaults import BINS
 
     rater, truth, method = (figure.chosen(name) for name in ("rater", "truth", "method"))
-    for group in _stated(project, rater, truth, figure.topic, method, figure.cases):
+    about = {**figure.topic._asdict(), "method": method, "cases": figure.cases}
+    for group in stated_confidences(project, rater, truth, **about):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
         known = ~np.isnan(group.truth) & ~np.isnan(confidence)
         # equal bins; the last one includes 1
@@ -812,8 +790,8 @@ def figure(
         occasions_note,
         systems_note,
     )
-    from recjudge_tui.store.data.catalogue import check_systems
-    from recjudge_tui.store.occasions import check_contexts
+    from recjudge_tui.store.cases import check_contexts
+    from recjudge_tui.store.data import check_systems
 
     known, given = options_of(name), given or {}
     if strict and (
@@ -865,7 +843,7 @@ def _sentence(note: str) -> str:
 def _about_raters(about: About, rows: Iterable[Row]) -> Iterator[str]:
     """Sentences for the caption about the raters in a figure."""
     from recjudge_tui.reports.common.scales import combined_notes
-    from recjudge_tui.store.verdicts.ratings import project_raters
+    from recjudge_tui.store.ratings import project_raters
 
     keys = ("rater", "rater_a", "rater_b", "truth")
     raters = project_raters(about.project.db, about.project.id)

@@ -442,23 +442,13 @@ def _interval(
     if mark.low is not None and mark.high is not None:
         low, high = max(mark.low, ends[0]), min(mark.high, ends[1])
         for end, cut, head in ((low, mark.low < ends[0], "v<"), (high, mark.high > ends[1], "^>")):
-            look = head[0 if down else 1] if cut else "|_"[down]
-            ax.plot(
-                *([at], [end]) if down else ([end], [at]),
-                clip_on=False,
-                linestyle="none",
-                color=colour,
-                marker=look,
-                markersize=4,
-            )
+            look: dict[str, Any] = {"marker": head[0 if down else 1] if cut else "|_"[down], "color": colour}
+            place = ([at], [end]) if down else ([end], [at])
+            ax.plot(*place, **look, clip_on=False, linestyle="none", markersize=4)
         ax.plot(*([at, at], [low, high]) if down else ([low, high], [at, at]), color=colour, linewidth=0.9)
     if marker:
-        ax.plot(
-            *([at], [mark.value]) if down else ([mark.value], [at]),
-            color=colour,
-            marker=marker,
-            linestyle="none",
-        )
+        point = ([at], [mark.value]) if down else ([mark.value], [at])
+        ax.plot(*point, color=colour, marker=marker, linestyle="none")
 
 
 def _with_margin(
@@ -488,17 +478,9 @@ def _legend(
 ) -> float:
     from matplotlib.lines import Line2D
 
+    look: dict[str, Any] = {"linestyle": "-" if line else "none", "markersize": 4, "linewidth": 0.9}
     handles: list[Artist] = [
-        Line2D(
-            [],
-            [],
-            color=colour,
-            marker=marker,
-            linestyle="-" if line else "none",
-            markersize=4,
-            linewidth=0.9,
-        )
-        for colour, marker in looks.values()
+        Line2D([], [], color=colour, marker=marker, **look) for colour, marker in looks.values()
     ]
     handles += [Line2D([], [], color="0.55", linestyle=_DASHED, linewidth=0.7) for _ in more]
     return _legend_above(paper, handles, [*looks, *more], 4)

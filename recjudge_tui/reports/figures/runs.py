@@ -15,8 +15,8 @@ from recjudge_tui.reports.rater_pairs import People, by_labels, label_sets, pair
 from recjudge_tui.shapes import Meeting, Met, meet
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS
-from recjudge_tui.store.verdicts.changes import RunCases, cases_by_run
-from recjudge_tui.store.verdicts.ratings import run_verdicts
+from recjudge_tui.store.answers import RunCases, cases_by_run
+from recjudge_tui.store.ratings import run_verdicts
 
 _COLUMNS = columns(
     "run|Run", "started|Started|time", "rater", "truth|Against", "protocol aspect", "stat|Statistic", "value",

@@ -43,8 +43,8 @@ from recjudge_tui.stats.agreement import Association, association, group_mean
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
 from recjudge_tui.stats.planning import Arm, lift, two_proportions
 from recjudge_tui.stats.ranking import ranks
-from recjudge_tui.store.imports.imports import imported_layouts
-from recjudge_tui.store.verdicts.ratings import project_questions, project_raters
+from recjudge_tui.store.imports import imported_layouts
+from recjudge_tui.store.ratings import project_questions, project_raters
 
 if sys.version_info >= (3, 11):
     import tomllib

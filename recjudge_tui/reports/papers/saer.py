@@ -16,8 +16,8 @@ from recjudge_tui.reports.common.scales import speaks_for_people
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, titled
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.defaults import ALPHA
-from recjudge_tui.store.runs.runs import run_row, run_summary
-from recjudge_tui.store.verdicts.ratings import project_raters
+from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.store.runs import run_row, run_summary
 
 _MOST = 8
 _COST = columns(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from html.parser import HTMLParser
 
 from recjudge_tui.domain.protocols import OVERALL
@@ -17,9 +18,8 @@ from recjudge_tui.errors import RunError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.papers.runner import Missing
 from recjudge_tui.stats.text import jieba_cutter
-from recjudge_tui.store.cases.metric_inputs import explanation_texts
-from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts
-from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.histories import explanation_texts
+from recjudge_tui.store.raters import DerivedVerdict, ensure_rater, replace_verdicts
 
 Words = Sequence[str]
 Cut = Callable[[str], Words]
@@ -77,14 +77,7 @@ def jieba_words() -> Cut | None:
         words = jieba_cutter()
     except RunError:
         return None
-    known: dict[str, Words] = {}
-
-    def cut(text: str) -> Words:
-        if text not in known:
-            known[text] = tuple(words(text))
-        return known[text]
-
-    return cut
+    return cache(lambda text: tuple(words(text)))
 
 
 def bleu(candidate: Words, reference: Words, order: int) -> float:

@@ -16,10 +16,10 @@ from recjudge_tui.runs.engine.bill import credible_usage
 from recjudge_tui.runs.engine.call import Question, unforeseen, unusable
 from recjudge_tui.runs.engine.held_run import prepare_call
 from recjudge_tui.runs.engine.recorder import store_outcomes
+from recjudge_tui.store.batches import find_calls, mark_answered
+from recjudge_tui.store.calls import CallKey, CallOutcome
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.batches import find_calls, mark_answered
-from recjudge_tui.store.runs.calls import CallKey, CallOutcome
-from recjudge_tui.store.runs.runs import wanted
+from recjudge_tui.store.runs import wanted
 
 LINES_A_TRANSACTION = 256
 NOTED = 20

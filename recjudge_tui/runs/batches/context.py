@@ -20,11 +20,10 @@ from recjudge_tui.runs.engine.held_run import HeldRun, prepare_call
 from recjudge_tui.runs.engine.recorder import store_outcomes
 from recjudge_tui.runs.plan.requests import setup_of
 from recjudge_tui.runs.prices import cost_of, price_of
+from recjudge_tui.store.batches import NamedCall, refused_parameters, waiting_calls
+from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.batches import NamedCall, refused_parameters, waiting_calls
-from recjudge_tui.store.runs.calls import outstanding
-from recjudge_tui.store.runs.judges import judge_capabilities
-from recjudge_tui.store.runs.runs import release_lease, run_row, set_identity
+from recjudge_tui.store.runs import judge_capabilities, release_lease, run_row, set_identity
 
 WINDOW = 256
 

@@ -12,9 +12,9 @@ from recjudge_tui.errors import RunError
 from recjudge_tui.judges.providers.images import without_images
 from recjudge_tui.runs.batches.context import BatchRun, Tell
 from recjudge_tui.runs.prices import UNKNOWN_PRICE, price_of
+from recjudge_tui.store.batches import NamedCall, batches_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.batches import NamedCall, batches_of
-from recjudge_tui.store.runs.runs import run_progress, run_row
+from recjudge_tui.store.runs import run_progress, run_row
 
 
 def batch_estimate(db: Database, run_id: int) -> Estimate:

@@ -10,8 +10,8 @@ from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch.lines import JSONL, Shape
 from recjudge_tui.runs.batches.context import BatchRun, held_run, outgoing
+from recjudge_tui.store.batches import NamedCall, batches_of, name_calls
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.batches import NamedCall, batches_of, name_calls
 
 
 class Part(NamedTuple):

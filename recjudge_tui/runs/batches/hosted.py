@@ -22,8 +22,7 @@ from recjudge_tui.runs.batches.collect import ImportTally, store_results
 from recjudge_tui.runs.batches.context import BatchRun, Tell, batch_judge, held_run, outgoing
 from recjudge_tui.runs.batches.cost import within_budget
 from recjudge_tui.runs.batches.files import Part, counted, write_parts
-from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.runs.batches import (
+from recjudge_tui.store.batches import (
     batch_row,
     batches_of,
     calls_in_batch,
@@ -37,7 +36,8 @@ from recjudge_tui.store.runs.batches import (
     set_batch_progress,
     set_submitted,
 )
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.runs import run_row
 
 # a batch may appear at the server this long after its request was sent
 SETTLE_S = 30.0

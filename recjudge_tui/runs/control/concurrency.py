@@ -8,7 +8,7 @@ from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import run_row, set_wanted_concurrency
+from recjudge_tui.store.runs import run_row, set_wanted_concurrency
 
 
 def requested_concurrency(db: Database, run_id: int) -> int:

@@ -12,7 +12,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError
 from recjudge_tui.judges.registry import check_trust
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.runs import run_row
 
 START_WITHIN_S = 60.0
 

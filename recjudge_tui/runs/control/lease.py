@@ -12,7 +12,7 @@ from uuid import uuid4
 from recjudge_tui.domain.run import RunState, Wanted
 from recjudge_tui.errors import RunError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import lease_owner, mark_ended, run_row, set_wanted, take_lease
+from recjudge_tui.store.runs import lease_owner, mark_ended, run_row, set_wanted, take_lease
 
 # only for a process on another machine, whose life cannot be checked from here
 SILENT_FOR_S = 120.0

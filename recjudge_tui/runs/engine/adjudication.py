@@ -10,8 +10,8 @@ from recjudge_tui.domain.calls import Answer, Order, VerdictDraft
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.runs.engine.held_run import HeldRun
+from recjudge_tui.store.calls import CaseCall, case_calls, save_verdicts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import CaseCall, case_calls, save_verdicts
 
 Rule = Callable[[Prompt, str, dict[Order, Answer | None]], VerdictDraft]
 

@@ -12,8 +12,8 @@ from itertools import count, takewhile
 from typing import Generic, TypeVar
 
 from recjudge_tui.domain.calls import PROFILE
+from recjudge_tui.store.calls import CallKey, outstanding_by_user, profiles_outstanding
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import CallKey, outstanding_by_user, profiles_outstanding
 
 WINDOW = 256
 # a user with more calls is shared among workers

@@ -24,7 +24,7 @@ from recjudge_tui.protocols.early_stopping import (
 )
 from recjudge_tui.stats.planning import initial_state, is_decided, update_state
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.early_stopping import CaseStatus, case_statuses, case_values
+from recjudge_tui.store.runs import CaseStatus, case_statuses, case_values
 
 
 class PlannedUser(NamedTuple):

@@ -26,11 +26,10 @@ from recjudge_tui.runs.engine.recorder import Recorder
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.plan.requests import Setup, setup_of
 from recjudge_tui.runs.prices import UNKNOWN_PRICE, Price, price_of
+from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.calls import outstanding
-from recjudge_tui.store.runs.judges import judge_capabilities
-from recjudge_tui.store.runs.runs import (
+from recjudge_tui.store.runs import (
+    judge_capabilities,
     release_lease,
     run_control,
     run_progress,
@@ -40,6 +39,7 @@ from recjudge_tui.store.runs.runs import (
     set_waiting,
     wanted,
 )
+from recjudge_tui.store.schema import connect
 
 if TYPE_CHECKING:
     from recjudge_tui.runs.engine.early_stopping import RunDecision

@@ -11,8 +11,8 @@ from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.runs.engine.call import Question
 from recjudge_tui.runs.plan.requests import Setup, build_request
+from recjudge_tui.store.calls import CallKey, CallOutcome, stored_reply
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import CallKey, CallOutcome, stored_reply
 
 J_co = TypeVar("J_co", bound=Judge, covariant=True)
 

@@ -24,7 +24,7 @@ from recjudge_tui.runs.engine.call_queue import CallQueue
 from recjudge_tui.runs.engine.held_run import NO_PROFILE, HeldRun, PreparedCall, prepare_call
 from recjudge_tui.runs.engine.recorder import Recorder
 from recjudge_tui.runs.prices import Price, cost_at
-from recjudge_tui.store.runs.calls import CallOutcome
+from recjudge_tui.store.calls import CallOutcome
 
 if TYPE_CHECKING:
     from recjudge_tui.runs.engine.early_stopping import RunDecision

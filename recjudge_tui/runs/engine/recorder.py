@@ -15,10 +15,10 @@ from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.runs.engine.adjudication import adjudicate
 from recjudge_tui.runs.engine.held_run import HeldRun
+from recjudge_tui.store.calls import CallOutcome, reserve_call, save_outcome, settle_call
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.calls import CallOutcome, reserve_call, save_outcome, settle_call
-from recjudge_tui.store.runs.runs import heartbeat
+from recjudge_tui.store.runs import heartbeat
+from recjudge_tui.store.schema import connect
 
 MOST_IN_ONE_TRANSACTION = 256
 TRY_AGAIN_S = 0.01

@@ -11,7 +11,7 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.plan.plan import default_prompt
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
+from recjudge_tui.store.prompts import get_prompt, load_shipped
 
 PROMPTS = ("generic", "overspecified", "saer")
 

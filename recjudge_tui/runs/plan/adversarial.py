@@ -15,11 +15,10 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.cases.made_lists import generated_slate, items_had, slate_item_ids
-from recjudge_tui.store.data.catalogue import CurrentSlate, newest_slates
-from recjudge_tui.store.data.histories import read_history
+from recjudge_tui.store.cases import CaseKey, generated_slate, items_had
+from recjudge_tui.store.data import CurrentSlate, newest_slates, slate_items
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_history
 
 USERS = 100
 # how many other users' lists are tried until one differs from the own list
@@ -135,10 +134,10 @@ def _foreign(
     db: Database, ring: _Ring, user: str, system: str, slates: dict[str, dict[str, CurrentSlate]], top_k: int
 ) -> Lists | None:
     own = slates[user][system]
-    own_items = slate_item_ids(db, own.slate_id)
+    own_items = slate_items(db, own.slate_id)
     for other in ring.after(user, system):
         foreign = slates[other][system]
-        items = slate_item_ids(db, foreign.slate_id)
+        items = slate_items(db, foreign.slate_id)
         if set(items[:top_k]) != set(own_items[:top_k]):
             return Lists(user, own, foreign, other, own_items, items)
     return None

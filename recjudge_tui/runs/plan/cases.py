@@ -20,14 +20,12 @@ from recjudge_tui.runs.plan.selection import Selection, chosen_systems, select_c
 from recjudge_tui.runs.plan.shots import Shots, choose_shots
 from recjudge_tui.runs.plan.stratify import drawn_by_level, levels_of
 from recjudge_tui.runs.plan.users import UserCases, cases_of_users
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.cases.snapshots import (
+from recjudge_tui.store.cases import (
+    CaseKey,
     ShownCase,
     save_snapshots,
 )
-from recjudge_tui.store.data.explanations import explanation_view
-from recjudge_tui.store.data.images import item_images, with_images
-from recjudge_tui.store.data.item_views import ItemViews, slate_tops
+from recjudge_tui.store.data import ItemViews, explanation_view, item_images, slate_tops, with_images
 from recjudge_tui.store.database import Database
 
 # of shown events and items together: about 3 MB of text, which takes some ten times as much memory before it is stored

@@ -13,7 +13,7 @@ from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_inter
 from recjudge_tui.domain.material import ShownEvent, UserView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, parse_time
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.store.data.histories import UserHistory
+from recjudge_tui.store.histories import UserHistory
 
 MAX_SEARCHES = 20
 MAX_CLICKS = 30

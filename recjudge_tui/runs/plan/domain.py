@@ -9,8 +9,8 @@ from recjudge_tui.domain.domains import SHORT_WORDS, WORDS
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import imported_layouts
-from recjudge_tui.store.prompts.domains import domain_named, domain_names
+from recjudge_tui.store.imports import imported_layouts
+from recjudge_tui.store.prompts import domain_named, domain_names
 
 
 def project_domain(db: Database, project_id: int) -> str:

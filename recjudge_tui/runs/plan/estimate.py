@@ -18,7 +18,7 @@ from recjudge_tui.domain.tokens import estimate_image_tokens, estimate_tokens
 from recjudge_tui.protocols.templates.rendering import messages, profile_messages
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import seconds_a_call
+from recjudge_tui.store.runs import seconds_a_call
 
 SAMPLED_CASES = 40
 TOKENS_A_PROFILE = 200

@@ -8,7 +8,7 @@ from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.runs.plan.estimate import Sample
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import judge_capabilities
+from recjudge_tui.store.runs import judge_capabilities
 
 _OTHERWISE = "Leave out --images, or choose a judge that sees images (docs/images.md)."
 

@@ -9,7 +9,7 @@ from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.runs.plan.adversarial import positions
-from recjudge_tui.store.cases.cases import CaseKey
+from recjudge_tui.store.cases import CaseKey
 
 
 def orders_a_case(protocol: Protocol, settings: RunSettings) -> int:

@@ -36,15 +36,13 @@ from recjudge_tui.runs.plan.reuse import reused_share
 from recjudge_tui.runs.plan.series import AlreadyJudgedError, check_series, series_name
 from recjudge_tui.runs.plan.settings import check_settings
 from recjudge_tui.runs.prices import require_price
-from recjudge_tui.store.cases.cases import CaseKey, ensure_cases, judged_cases
-from recjudge_tui.store.data.catalogue import event_counts, slate_digests
-from recjudge_tui.store.data.held_out_copies import held_out_copies
+from recjudge_tui.store.cases import CaseKey, ensure_cases, judged_cases
+from recjudge_tui.store.data import event_counts, slate_digests
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.domains import domain_named
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
-from recjudge_tui.store.raters.raters import ensure_rater, find_rater
-from recjudge_tui.store.runs.judges import model_owners
-from recjudge_tui.store.runs.runs import NewRun, PlannedCall, add_calls, add_cases, create_run
+from recjudge_tui.store.histories import held_out_copies
+from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped
+from recjudge_tui.store.raters import ensure_rater, find_rater
+from recjudge_tui.store.runs import NewRun, PlannedCall, add_calls, add_cases, create_run, model_owners
 
 # a reply of four scores and no reasoning
 SCORES_ONLY_TOKENS = 40

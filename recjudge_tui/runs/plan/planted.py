@@ -27,19 +27,18 @@ from recjudge_tui.judges.rules.faults import (
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.domain import project_domain
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.cases.made_lists import (
+from recjudge_tui.store.cases import (
+    CaseKey,
     PlantedFault,
-    catalogue_ids,
     generated_slate,
     held_out_items,
     known_generated_slate,
     save_fault,
 )
-from recjudge_tui.store.data.catalogue import CurrentSlate, newest_slates
-from recjudge_tui.store.data.histories import read_histories
-from recjudge_tui.store.data.item_views import ItemViews, slate_tops
+from recjudge_tui.store.data import CurrentSlate, ItemViews, newest_slates, slate_tops
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_histories
+from recjudge_tui.store.imports import known_ids
 
 USERS = 100
 NOTHING_FITS = "list into which no fault can be planted"
@@ -105,7 +104,7 @@ def planted_cases(
             occasion = entry.source.occasion._asdict()
             key = CaseKey("list", entry.user_id, entry.name, slate_a=slate_id, **occasion)
             by_user.setdefault(entry.user_id, []).append(key)
-    known = set(catalogue_ids(db, project_id))
+    known = known_ids(db, project_id, "items")
     views = {entry.fault.item.item_id: entry.fault.item for entry in made}
     return Selection(
         list(by_user.items()), left_out, tuple(view for name, view in views.items() if name not in known)
@@ -122,7 +121,7 @@ def _planter(db: Database, project_id: int, settings: RunSettings, prompt: Promp
             "Choose another --prompt.",
         )
     items = ItemViews(db, project_id)
-    ids = catalogue_ids(db, project_id)
+    ids = sorted(known_ids(db, project_id, "items"))
     views = items.of(ids)
     catalogue = catalogue_of(views[item] for item in ids)
     domain = settings.domain or project_domain(db, project_id)

@@ -14,11 +14,11 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.profile import profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies.profile import profile_text
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.images import image_contents
+from recjudge_tui.store.calls import CallKey, profile_reply
+from recjudge_tui.store.cases import load_material
+from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.runs.calls import CallKey, profile_reply
+from recjudge_tui.store.prompts import prompt_by_id
 
 
 class Setup(NamedTuple):

@@ -12,7 +12,7 @@ from recjudge_tui.domain.tokens import estimate_tokens, shared_start
 from recjudge_tui.judges.prefix_memory import PrefixMemory
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls
-from recjudge_tui.store.cases.snapshots import ShownCase
+from recjudge_tui.store.cases import ShownCase
 
 MOST_CALLS = 200
 

@@ -14,11 +14,16 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, compar
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.plan.stratify import stratified
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.data.catalogue import CurrentSlate, check_judgeable, current_slates, systems
-from recjudge_tui.store.data.explanations import current_explanations, explanation_systems
+from recjudge_tui.store.cases import CaseKey, check_contexts
+from recjudge_tui.store.data import (
+    CurrentSlate,
+    check_judgeable,
+    current_explanations,
+    current_slates,
+    explanation_systems,
+    systems,
+)
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.occasions import check_contexts
 
 _occasion = attrgetter("context", "served_at")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
@@ -13,9 +14,8 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.plan.domain import without_domain_words
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.raters.raters import find_rater, judged_kinds
-from recjudge_tui.store.runs.progress import prompt_label
-from recjudge_tui.store.runs.runs import runs_of_rater
+from recjudge_tui.store.raters import find_rater, judged_kinds
+from recjudge_tui.store.runs import prompt_label, stored_runs
 
 
 class AlreadyJudgedError(RunError):
@@ -35,22 +35,17 @@ class AlreadyJudgedError(RunError):
 def series_name(
     db: Database, project_id: int, judge_name: str, judge: JudgeSpec, prompt_id: int, settings: RunSettings
 ) -> str:
-    """The rater of an unnamed run: that of earlier runs with the same judge, prompt and settings; else the judge's own
-    name, extended by the differences if that name belongs to runs with others. Raises UsageError when these names are
-    taken as well.
+    """The rater of an unnamed run: that of earlier runs with the same judge, prompt and settings; else the first free of
+    the judge's own name, the name with the protocol, and the name with a number. `rater list` shows their settings.
     """
     same = _same_series(db, project_id, judge, prompt_id, settings)
     if same is not None:
         return same
-    tried = []
-    for name in _names(db, project_id, judge_name, prompt_id, settings):
-        rater_id = find_rater(db, project_id, name)
-        if rater_id is None or _is_free(db, rater_id, protocol_named(settings.protocol)):
-            return name
-        tried.append(name)
-    raise UsageError(
-        f"the raters {', '.join(f'“{name}”' for name in tried)} were used with another prompt or other settings",
-        next_step="Choose a name for this one with --name.",
+    return next(
+        name
+        for name in _names(db, project_id, judge_name, settings)
+        if (rater_id := find_rater(db, project_id, name)) is None
+        or _is_free(db, rater_id, protocol_named(settings.protocol))
     )
 
 
@@ -98,35 +93,21 @@ def _same_series(
     return next((row["name"] for row in rows if _asked_the_same(row, judge, prompt_id, settings)), None)
 
 
-def _names(
-    db: Database, project_id: int, judge_name: str, prompt_id: int, settings: RunSettings
-) -> Iterator[str]:
-    """The judge's own name, then the name extended by the differences from that rater's runs: protocol, prompt or
-    settings.
-    """
+def _names(db: Database, project_id: int, judge_name: str, settings: RunSettings) -> Iterator[str]:
+    """`rules`, `rules arena` if the name belongs to another protocol, `rules #2`, `rules #3`, ..."""
     yield judge_name
     rater_id = find_rater(db, project_id, judge_name)
     runs = [] if rater_id is None else _runs_on(db, rater_id, protocol_named(settings.protocol))
-    label = prompt_label(db, prompt_id)
-    if not runs:
+    if not runs or runs[-1]["protocol"] != settings.protocol:
         yield f"{judge_name} {settings.protocol}"
-        return
-    changed = _changed_settings(RunSettings.model_validate_json(runs[-1]["settings"]), settings)
-    if runs[-1]["protocol"] != settings.protocol:
-        # the settings belong to another protocol
-        yield f"{judge_name} {settings.protocol}"
-    elif runs[-1]["prompt_id"] != prompt_id:
-        yield f"{judge_name} {label}"
-    else:
-        yield " ".join((judge_name, *changed))
-    yield " ".join((judge_name, label, *changed))
+    yield from (f"{judge_name} #{number}" for number in count(2))
 
 
 def _runs_on(db: Database, rater_id: int, protocol: Protocol) -> list[StoredRow]:
     """The rater's runs on the same subject, oldest first."""
     subject = protocol.facts.subject
     return [
-        row for row in runs_of_rater(db, rater_id) if protocol_named(row["protocol"]).facts.subject == subject
+        row for row in stored_runs(db, rater_id=rater_id) if protocol_named(row["protocol"]).facts.subject == subject
     ]
 
 

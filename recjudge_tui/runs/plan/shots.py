@@ -11,15 +11,15 @@ from recjudge_tui.domain.material import ExplanationView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.data.explanations import (
+from recjudge_tui.store.cases import CaseKey
+from recjudge_tui.store.data import (
     current_explanations,
     explanation_view,
     scores_of,
     truth_raters,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.raters import rater_row
 
 OWN_PAIR = "the example's own pair"
 NO_EXAMPLE = "no example"

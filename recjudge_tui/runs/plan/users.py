@@ -12,10 +12,10 @@ from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.selection import Selection
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.data.histories import read_histories
-from recjudge_tui.store.data.item_views import ItemViews
+from recjudge_tui.store.cases import CaseKey
+from recjudge_tui.store.data import ItemViews
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_histories
 
 NOT_BEFORE = "event at or after the time the list was served: not shown"
 _USERS_AT_ONCE = 100

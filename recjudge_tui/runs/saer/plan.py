@@ -25,17 +25,21 @@ from recjudge_tui.runs.saer.request import (
 from recjudge_tui.runs.saer.shares import systems_of_pairs
 from recjudge_tui.runs.start import check_judge
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt
-from recjudge_tui.store.raters.raters import find_rater
-from recjudge_tui.store.runs.groups import create_group, groups_of_rater, join_group, set_request
-from recjudge_tui.store.runs.progress import prompt_label
-from recjudge_tui.store.runs.runs import (
+from recjudge_tui.store.prompts import get_prompt
+from recjudge_tui.store.raters import find_rater
+from recjudge_tui.store.runs import (
+    changed_since,
+    create_group,
+    groups_of_rater,
+    join_group,
+    prompt_label,
     run_progress,
     run_row,
+    set_request,
     set_settings,
     set_wanted_concurrency,
+    stored_runs,
 )
-from recjudge_tui.store.runs.saer import changed_since, runs_by_prompt
 
 
 @dataclass(frozen=True)
@@ -251,10 +255,11 @@ def _alike(db: Database, rater_id: int, rater: str, request: SaerRequest) -> _Ma
             systems = systems_of_pairs(db, request, runs[FIRST])
             settings = settings.model_copy(update={"systems": systems})
         wanted = settings.model_dump(exclude=set(OPERATION))
-        for row in reversed(runs_by_prompt(db, rater_id, get_prompt(db, request.prompts[stage])[0])):
+        prompt_id = get_prompt(db, request.prompts[stage])[0]
+        for row in reversed(stored_runs(db, rater_id=rater_id)):
             same_judge = JudgeSpec.model_validate_json(row["judge"]) == request.judge
             stored = RunSettings.model_validate_json(row["settings"]).model_dump(exclude=set(OPERATION))
-            if row["protocol"] == stage and same_judge and stored == wanted:
+            if (row["protocol"], row["prompt_id"]) == (stage, prompt_id) and same_judge and stored == wanted:
                 runs[stage] = row["id"]
                 groups += [row["group_id"]] if row["group_id"] is not None else []
                 break

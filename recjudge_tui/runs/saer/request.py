@@ -13,8 +13,8 @@ from recjudge_tui.runs.plan.plan import default_prompt
 from recjudge_tui.runs.plan.selection import chosen_systems
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
-from recjudge_tui.store.runs.progress import prompt_label
+from recjudge_tui.store.prompts import get_prompt, load_shipped
+from recjudge_tui.store.runs import prompt_label
 
 STAGES = SAER
 FIRST, SECOND = SAER

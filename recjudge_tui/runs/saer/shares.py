@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from recjudge_tui.runs.saer.request import SECOND, SaerRequest
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.runs.runs import run_row
-from recjudge_tui.store.runs.saer import label_counts, run_systems
+from recjudge_tui.store.prompts import prompt_by_id
+from recjudge_tui.store.runs import label_counts, run_row, run_systems
 
 
 class PoorShare(NamedTuple):

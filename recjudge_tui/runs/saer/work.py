@@ -15,8 +15,7 @@ from recjudge_tui.runs.saer.request import FIRST, SECOND, SaerRequest
 from recjudge_tui.runs.saer.shares import exclusion
 from recjudge_tui.runs.start import change_budget
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.groups import group_by_id
-from recjudge_tui.store.runs.runs import lease_owner, mark_ended, run_progress
+from recjudge_tui.store.runs import group_by_id, lease_owner, mark_ended, run_progress
 
 
 class SaerResult(NamedTuple):

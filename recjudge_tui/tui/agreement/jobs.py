@@ -61,7 +61,7 @@ def load_agreement(
     from recjudge_tui.reports.common.scales import categories, is_people, statistic_of
     from recjudge_tui.reports.declare import table_of
     from recjudge_tui.reports.leaderboard import methods_of
-    from recjudge_tui.store.verdicts.ratings import project_raters
+    from recjudge_tui.store.ratings import project_raters
 
     raters = project_raters(db, project_id)
     project = Project.numbered(db, project_id)

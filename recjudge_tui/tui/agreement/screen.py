@@ -20,7 +20,7 @@ from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.marks import LEVEL_NAMES, METHOD_NAMES, Sentence
 from recjudge_tui.shapes import FEWEST_CASES
 from recjudge_tui.stats.registry import STATISTICS, label_of
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.agreement.jobs import (
     DEFAULT_LEVEL,
     Agreement,

@@ -13,7 +13,7 @@ from textual.content import Content
 
 from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.store.annotation.tasks import rater_assignment
+from recjudge_tui.store.people import rater_assignment
 from recjudge_tui.tui.annotate.jobs import (
     View,
     first_view,

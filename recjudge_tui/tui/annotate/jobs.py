@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.annotation import CaseAnswers
-from recjudge_tui.store.annotation.tasks import (
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import (
     Assignment,
     Task,
     last_closed,
@@ -20,12 +21,11 @@ from recjudge_tui.store.annotation.tasks import (
     submit_verdict,
     task_of,
 )
-from recjudge_tui.store.database import Database
 
 if TYPE_CHECKING:
     from recjudge_tui.annotation.adjudication import Dispute, Queue
     from recjudge_tui.annotation.case import ShownCase
-    from recjudge_tui.store.annotation.other_annotators import OtherVerdict
+    from recjudge_tui.store.people import OtherVerdict
 
 
 class View(NamedTuple):
@@ -106,8 +106,8 @@ def reveal_view(db: Database, rater_id: int, protocol: str, task_id: int | None)
 
 def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
     from recjudge_tui.annotation.case import shown_case
-    from recjudge_tui.store.annotation.other_annotators import other_verdicts
-    from recjudge_tui.store.cases.cases import case_row
+    from recjudge_tui.store.cases import case_row
+    from recjudge_tui.store.people import other_verdicts
 
     assignment = rater_assignment(db, rater_id, protocol)
     if task_id is None:

@@ -15,8 +15,8 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
-from recjudge_tui.store.projects.contents import Labeller, labellers
+from recjudge_tui.store.people import Assignment, project_assignments
+from recjudge_tui.store.projects import Labeller, labellers
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.jobs import PlanRequest, plan, third_person

@@ -19,7 +19,7 @@ from recjudge_tui.tui.kit.title_rule import title_rule
 
 if TYPE_CHECKING:
     from recjudge_tui.annotation.adjudication import Ballot
-    from recjudge_tui.store.annotation.other_annotators import OtherVerdict
+    from recjudge_tui.store.people import OtherVerdict
 
 _GAP = 2
 _USER = 40

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.filters import HINT, parse_filter
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.listing import newest_judged_run, run_has_confidences
+from recjudge_tui.store.verdicts import newest_judged_run, run_has_confidences
 from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 
@@ -48,6 +48,6 @@ def _chips(text: str) -> tuple[str, ...]:
 
 
 def _filter_values(db: Database, project_id: int) -> Values:
-    from recjudge_tui.store.verdicts.filter_values import filter_values
+    from recjudge_tui.store.filters import filter_values
 
     return filter_values(db, project_id)

@@ -25,7 +25,7 @@ from recjudge_tui.tui.kit.glyphs import case_number, glyphs
 from recjudge_tui.tui.kit.host import Host
 
 if TYPE_CHECKING:
-    from recjudge_tui.store.verdicts.case_detail import CaseDetail
+    from recjudge_tui.store.case_detail import CaseDetail
 
 _WIDTH = 100
 _LONGEST = 10_000_000

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.saved_filters import (
+from recjudge_tui.store.projects import (
     LONGEST_NAME,
     SavedFilter,
     delete_filter,

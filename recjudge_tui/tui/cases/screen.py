@@ -17,9 +17,9 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
-from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.verdicts.listing import next_undecided
-from recjudge_tui.store.verdicts.triage_log import Action
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.triage import Action
+from recjudge_tui.store.verdicts import next_undecided
 from recjudge_tui.tui.cases.case.panel import CasePanel, ListsInShort, read_case
 from recjudge_tui.tui.cases.list_filter import OpeningFilter, opening_filters, verdict_filter_bar
 from recjudge_tui.tui.cases.output import EXPORT_HINT, copy_case, export_list, page_case, save_case
@@ -36,7 +36,7 @@ from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from recjudge_tui.store.verdicts.case_detail import CaseDetail
+    from recjudge_tui.store.case_detail import CaseDetail
 
 # below this many columns triage is one pane
 ONE_PANE = 100

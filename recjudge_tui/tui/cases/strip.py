@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.verdicts.listing import VerdictRow
+from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.kit.glyphs import glyphs, middle, number
 
 

@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.verdicts.answers import Choices
-from recjudge_tui.store.verdicts.labels import LABELLED
+from recjudge_tui.store.triage import Choices
+from recjudge_tui.store.verdicts import LABELLED
 from recjudge_tui.tui.kit.click_text import ClickText, DialogHint, clickable
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import glyphs, score

@@ -12,7 +12,7 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.verdicts.listing import VerdictRow
+from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.kit.glyphs import (
     UNICODE,
     Glyphs,

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from recjudge_tui.store.verdicts.listing import VerdictRow
+from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.cases.verdict_line import Columns, Needs, columns_for, verdict_cells
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.windows import Windows

@@ -18,11 +18,13 @@ from textual.widgets import Static
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.verdicts.attention import ATTENTION, Queue
-from recjudge_tui.store.verdicts.filter_names import check_filter_names
-from recjudge_tui.store.verdicts.listing import (
+from recjudge_tui.store.filters import check_filter_names
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.triage import count_triaged
+from recjudge_tui.store.verdicts import (
+    ATTENTION,
     SORTS,
+    Queue,
     VerdictRow,
     count_verdicts,
     filtered_ids,
@@ -30,7 +32,6 @@ from recjudge_tui.store.verdicts.listing import (
     verdict_rows,
     verdicts_on,
 )
-from recjudge_tui.store.verdicts.triage_log import count_triaged
 from recjudge_tui.tui.cases.verdict_line import header_line
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.kit.background import Background

@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from recjudge_tui.store.verdicts.changes import ChangedCase
+from recjudge_tui.store.answers import ChangedCase
 from recjudge_tui.tui.compare.text import case_cells, case_head
 from recjudge_tui.tui.kit.glyphs import ascii_wanted, glyphs
 from recjudge_tui.tui.kit.windows import Windows

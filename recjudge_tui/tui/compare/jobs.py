@@ -11,9 +11,9 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Row, Table, note_kind, save_text
+from recjudge_tui.store.answers import Cell
+from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.occasions import check_contexts
-from recjudge_tui.store.verdicts.changes import Cell
 from recjudge_tui.tui.kit.exporting import export_table
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from textual.widgets import DataTable, Static
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.store.answers import Cell, ChangedCase
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.compare import text as words
 from recjudge_tui.tui.compare.change_list import CasesHead, ChangeList
 from recjudge_tui.tui.compare.grid import ChangeGrid

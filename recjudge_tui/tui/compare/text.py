@@ -11,7 +11,7 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.marks import CI
-from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
+from recjudge_tui.store.answers import Cell, ChangedCase
 from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, middle, number, short_label
 

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.browsing import DataRow, data_columns
+from recjudge_tui.store.projects import DataRow, data_columns
 from recjudge_tui.tui.kit.glyphs import glyphs
 
 _LONGEST = 4000
@@ -43,7 +43,7 @@ def _aligned(facts: Sequence[tuple[str, str]]) -> Iterator[Content]:
 
 def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
     """Every item of a list, best first."""
-    from recjudge_tui.store.data.item_views import slate_top
+    from recjudge_tui.store.data import slate_top
     from recjudge_tui.tui.cases.case.lists import item_words
 
     items = slate_top(db, project_id, slate_id, _MOST_ITEMS)
@@ -57,7 +57,7 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
     from recjudge_tui.domain.run import RunSettings
     from recjudge_tui.reports.cases import user_lines
     from recjudge_tui.runs.plan.context import user_view
-    from recjudge_tui.store.data.histories import read_history
+    from recjudge_tui.store.histories import read_history
 
     user = user_view(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))
     lines = list(user_lines(user, ""))
@@ -70,8 +70,7 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
 
 def _item(db: Database, project_id: int, item_id: str) -> tuple[list[tuple[str, str]], list[Content]]:
     """The other attributes of an item, and its image."""
-    from recjudge_tui.store.data.images import image_contents, item_images
-    from recjudge_tui.store.data.item_views import ItemViews
+    from recjudge_tui.store.data import ItemViews, image_contents, item_images
     from recjudge_tui.tui.cases.case.images import drawn
 
     item = ItemViews(db, project_id).of([item_id])[item_id]

@@ -16,7 +16,7 @@ from textual.widgets import Input
 from recjudge_tui.domain.filters import Term, VerdictFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.browsing import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
+from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
 from recjudge_tui.tui.data.details import details
 from recjudge_tui.tui.data.window_table import WindowTable
 from recjudge_tui.tui.kit.base_screen import COMMON

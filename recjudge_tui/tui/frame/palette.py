@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.frame.keys_screen import DO, EVERYWHERE, GO, MOVE, by_importance, group_of
 from recjudge_tui.tui.frame.themes import theme_names
 from recjudge_tui.tui.kit.dialogs import Dialog

@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.home import Gap, Step
 from recjudge_tui.stats.defaults import POWER
-from recjudge_tui.store.runs.progress import ActiveRun, NewestRun
+from recjudge_tui.store.runs import ActiveRun, NewestRun
 from recjudge_tui.tui.home.lines import (
     BAD,
     DIM,
@@ -34,7 +34,7 @@ from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, s
 
 if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.reports.home import Board, BoardLine, Home
-    from recjudge_tui.store.verdicts.answers import FlipCount
+    from recjudge_tui.store.answers import FlipCount
 
 # the screen and key for each remedy
 REMEDIES: dict[str, tuple[str, Destination]] = {

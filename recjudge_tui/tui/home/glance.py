@@ -12,7 +12,7 @@ from textual.timer import Timer
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.home import Home
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.home.board import Figure, HomeBoard
 from recjudge_tui.tui.home.layout import Layout, laid_out
 from recjudge_tui.tui.home.lines import BAD, KEY, Cell, Destination, Line, line

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recjudge_tui.reports.home import Home
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.home import blocks
 from recjudge_tui.tui.home.lines import Block, Destination, Line, stacked_blocks
 from recjudge_tui.tui.kit.glyphs import Glyphs

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.home import RUNS_NAMED, Home
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.progress import ActiveRun, NewestRun, newest_runs
+from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.home.board import HomeBoard
 from recjudge_tui.tui.home.layout import laid_out
 from recjudge_tui.tui.home.lines import Destination

@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.projects.projects import project_name
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.projects import project_name
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.fitted_screen import FittedScreen
 from recjudge_tui.tui.kit.host import Host, host_of

@@ -10,7 +10,7 @@ from textual.dom import DOMNode
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.runs import ActiveRun
 
 
 class Host(Protocol):

@@ -18,7 +18,7 @@ from recjudge_tui.config_file import read_preferences
 from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import project_judges
+from recjudge_tui.store.runs import project_judges
 from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import AskLine, Dialog
 from recjudge_tui.tui.kit.option_list import Options, move_cursor

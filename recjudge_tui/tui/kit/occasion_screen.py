@@ -14,8 +14,8 @@ from textual.widgets import Input
 
 from recjudge_tui.domain.filters import OCCASION_HINT, OCCASIONS, parse_filter, parse_occasions
 from recjudge_tui.domain.occasions import OccasionFilter
+from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.occasions import known_occasions
 from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
@@ -75,7 +75,7 @@ class OccasionScreen(ExportScreen, ImportScreen):
         self.refresh_bindings()
 
     def _values(self, db: Database) -> Values:
-        from recjudge_tui.store.verdicts.filter_values import filter_values
+        from recjudge_tui.store.filters import filter_values
 
         return filter_values(db, self.project_id)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect, file_identity
+from recjudge_tui.store.database import Database, file_identity
+from recjudge_tui.store.schema import connect
 
 _KEPT = 2
 FileIdentity = tuple[int, int] | None

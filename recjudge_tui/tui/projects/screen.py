@@ -16,10 +16,15 @@ from textual.widgets import DataTable, Input, Static
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import StoredRow
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.projects.panel import ProjectPanel, project_panel
-from recjudge_tui.store.projects.projects import create_project, project_names, project_overview
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.projects import (
+    ProjectPanel,
+    create_project,
+    delete_project,
+    project_names,
+    project_overview,
+    project_panel,
+)
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.home.glance import HomeGlance
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.dialogs import AskLine, Confirm

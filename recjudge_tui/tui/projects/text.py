@@ -8,8 +8,8 @@ from textual.content import Content
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.database import StoredRow
-from recjudge_tui.store.projects.panel import ProjectPanel
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.projects import ProjectPanel
+from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, number, stored_state, wrapped
 
 # numbers are right-aligned: headings and cells are padded to the same width

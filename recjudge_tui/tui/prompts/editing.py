@@ -15,8 +15,7 @@ from textual.widgets import Static
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.prompting.drafts import StoredDraft, store_draft
-from recjudge_tui.store.prompts.prompts import prompt_by_id
-from recjudge_tui.store.prompts.toml import prompt_toml
+from recjudge_tui.store.prompts import prompt_by_id, prompt_toml
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog, plain

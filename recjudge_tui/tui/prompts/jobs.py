@@ -12,10 +12,9 @@ from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.reports.changes import prompt_diff
-from recjudge_tui.store.cases.cases import Direction, showable_case
+from recjudge_tui.store.cases import Direction, showable_case
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts.prompts import list_prompts, load_shipped, prompt_by_id
-from recjudge_tui.store.prompts.toml import prompt_toml
+from recjudge_tui.store.prompts import list_prompts, load_shipped, prompt_by_id, prompt_toml
 
 
 class Step(NamedTuple):

@@ -15,7 +15,7 @@ from textual.widgets import DataTable, Input, Static
 from recjudge_tui.domain.calls import Order
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
-from recjudge_tui.store.cases.cases import Direction
+from recjudge_tui.store.cases import Direction
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.dialogs import AskLine

@@ -21,7 +21,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.prompting.trial import try_prompt
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import prompt_by_id
+from recjudge_tui.store.prompts import prompt_by_id
 from recjudge_tui.tui.kit.address_fields import address_texts, read_address
 from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.glyphs import glyphs

@@ -6,14 +6,11 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS
 from recjudge_tui.runs.plan.domain import project_domain
-from recjudge_tui.store.data.catalogue import systems
-from recjudge_tui.store.data.explanations import explanation_systems
-from recjudge_tui.store.data.images import any_images
+from recjudge_tui.store.cases import known_occasions
+from recjudge_tui.store.data import any_images, explanation_systems, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.occasions import known_occasions
-from recjudge_tui.store.prompts.domains import domain_names
-from recjudge_tui.store.prompts.prompts import list_prompts, load_shipped
-from recjudge_tui.store.runs.runs import has_runs
+from recjudge_tui.store.prompts import domain_names, list_prompts, load_shipped
+from recjudge_tui.store.runs import has_runs
 from recjudge_tui.tui.kit.judge_picker import KnownJudge, known_judges
 
 

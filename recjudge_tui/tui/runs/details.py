@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.reports.runs import RunWatch, reused_words, run_watch, worked_s
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.progress import VerdictCount, verdict_counts
+from recjudge_tui.store.runs import VerdictCount, verdict_counts
 from recjudge_tui.tui.kit.charts import stacked
 from recjudge_tui.tui.kit.glyphs import Glyphs, fit, middle, number, short_label
 from recjudge_tui.tui.kit.title_rule import title_rule

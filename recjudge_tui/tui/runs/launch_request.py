@@ -18,7 +18,7 @@ from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
 from recjudge_tui.runs.saer.request import SaerRequest, saer_request
 from recjudge_tui.runs.saer.work import detach_saer, next_stage
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import judge_capabilities, save_capabilities
+from recjudge_tui.store.runs import judge_capabilities, save_capabilities
 
 TEST_WITHIN_S = 30.0
 

@@ -19,8 +19,7 @@ from recjudge_tui.domain.text import money, one_line
 from recjudge_tui.reports.runs import run_differences
 from recjudge_tui.runs.control.lease import is_active, refuse_when_active
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.runs.runs import delete_run, list_runs
+from recjudge_tui.store.runs import ActiveRun, delete_run, list_runs
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.kit.exporting import ExportScreen

@@ -14,7 +14,7 @@ from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.reports.runs import RunWatch, cost_range, eta_s, reused_words, seconds_until
-from recjudge_tui.store.runs.progress import FinishedCall
+from recjudge_tui.store.runs import FinishedCall
 from recjudge_tui.tui.kit.charts import spark, stacked
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, number, short_label, wrapped
 

@@ -15,9 +15,9 @@ from recjudge_tui.cli.options import put_page
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.stream import write_rows
-from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.histories import lists_of, load_evaluation_data
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.drawn_project import drawn_project
 from tests.support.runs import load, make_project, plan, planned

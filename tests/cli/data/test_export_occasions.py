@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.runs import start
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.runs import planned
 from tests.support.visits import USERS, VISITS, make_visits

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.cli.data.export import EXPORTS
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS
-from recjudge_tui.store.projects.exports import (
+from recjudge_tui.store.exports import (
     CALL_COLUMNS,
     CASE_COLUMNS,
     FLAG_COLUMNS,
     IMAGE_COLUMNS,
+    LABEL_COLUMNS,
     LIST_COLUMNS,
     QREL_COLUMNS,
 )
-from recjudge_tui.store.verdicts.listing import EXPORTED
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import EXPORTED
 from tests.support.commands import ran
 from tests.support.runs import make_project, plan
 

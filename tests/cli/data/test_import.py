@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from recjudge_tui.cli import progress
 from recjudge_tui.cli.data.imports import import_
 from recjudge_tui.errors import InputError
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support import samples
 from tests.support.waiting import HANG_S
 

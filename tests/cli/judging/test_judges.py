@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.judges import judge_capabilities
+from recjudge_tui.store.runs import judge_capabilities
+from recjudge_tui.store.schema import connect
 from tests.support.runs import ran
 from tests.support.servers.process import ServerProcess, start
 

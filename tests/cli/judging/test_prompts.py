@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.runs import RULES, make_project, planned, ran
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, completion, serving

@@ -15,7 +15,7 @@ from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.notebook import open_project
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.adversarial_project import make_taste_project
 from tests.support.planted_project import make_shop
 from tests.support.runs import RULES, planned, ran

@@ -21,8 +21,8 @@ from recjudge_tui.domain.run_options import SAER_NAME
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import run_progress
+from recjudge_tui.store.runs import run_progress
+from recjudge_tui.store.schema import connect
 from tests.support.runs import command, intact, load, make_project, planned, ran, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
 from tests.support.waiting import HANG_S

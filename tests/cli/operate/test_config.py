@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from recjudge_tui.cli.app import main, recjudge
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
 
 ROOT = Path(__file__).parents[3]
 

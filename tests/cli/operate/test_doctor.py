@@ -15,8 +15,8 @@ from recjudge_tui.domain.injection import KINDS
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import take_lease
+from recjudge_tui.store.runs import take_lease
+from recjudge_tui.store.schema import connect
 from tests.support.injections import ORDERS
 from tests.support.runs import make_project, planned, ran
 from tests.support.servers.process import start

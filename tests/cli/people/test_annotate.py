@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.cli.app import main
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.annotators import films, judges, verdicts
 
 Run = Callable[..., tuple[int, str, str]]

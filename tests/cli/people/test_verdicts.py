@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.cli.app import main
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_explanations, make_project
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
+from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from tests.support.verdicts import give, judge_lists, list_case, new_project
 
 FIRST = (2.0, 2.0, 1.0, 0.0, 1.0, None)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.visits import USERS, VISITS, make_visits
 
 HOME = ("--context", "home")

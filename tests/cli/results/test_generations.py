@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.panel import project_panel
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.verdicts.generations import NEVER, load_lifetimes
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import project_id, project_panel
+from recjudge_tui.store.ratings import NEVER, load_lifetimes
+from recjudge_tui.store.schema import connect
 from tests.support.commands import commands, formats_of, ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
 

@@ -17,7 +17,7 @@ from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.topics import Topic
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
 from tests.support.renamed_project import JUDGES, PEOPLE, drawn, stored

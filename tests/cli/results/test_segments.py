@@ -18,7 +18,7 @@ from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.hostile import HOSTILE
 from tests.support.runs import load

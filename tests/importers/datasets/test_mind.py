@@ -13,8 +13,8 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_history
 from tests.support import samples
 
 EVENTS = "SELECT user_id, type, item_id, timestamp FROM events ORDER BY id"

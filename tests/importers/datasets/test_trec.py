@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.store.data.heldout import load_evaluation_data
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import load_evaluation_data
 from tests.support.importing import Load
 
 

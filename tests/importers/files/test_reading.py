@@ -82,7 +82,7 @@ import sys
 from pathlib import Path
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store import database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 
 # full with the first file already
 database._BULK_CACHE_KIB = 2_048

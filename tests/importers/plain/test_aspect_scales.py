@@ -12,9 +12,9 @@ from sklearn.metrics import cohen_kappa_score
 from recjudge_tui.domain.scales import Scale, scale_of_text
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.verdicts.scales import stored_scales
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.ratings import stored_scales
 from tests.support.importing import Load
 from tests.support.verdicts import Project, agreement, table
 

@@ -11,8 +11,8 @@ from scipy.stats import beta, binomtest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import project_id
 from tests.support.importing import Load
 from tests.support.verdicts import Project, table
 

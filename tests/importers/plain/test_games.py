@@ -14,9 +14,9 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import undo_import
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
+from recjudge_tui.store.imports import undo_import
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.verdicts import EXPORTED, exported_rows
 from tests.support.importing import Load
 
 # the judge prefers the first list on q2 and q3, fails on q4, is consistent on q1 and q5

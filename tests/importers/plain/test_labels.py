@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
+from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 

@@ -16,7 +16,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.http.keys import Key
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.runs import make_project
 from tests.support.stub_server import answer, completion, serving

@@ -14,7 +14,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.judges.http import endpoints
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned
 from tests.support.servers.counts import stats
 from tests.support.servers.gate import allow, hold, wait_until_held

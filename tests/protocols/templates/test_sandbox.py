@@ -39,9 +39,8 @@ from recjudge_tui.protocols.templates.rendering import (
     with_article,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.prompts.prompts import get_prompt
-from recjudge_tui.store.prompts.toml import prompt_toml
+from recjudge_tui.store.prompts import get_prompt, prompt_toml
+from recjudge_tui.store.schema import connect
 from tests.support.cases import SHIPPED, SHOPPER, STRANGER, explained, listed, material_for, shipped
 from tests.support.runs import make_project, ran
 

@@ -98,7 +98,7 @@ def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> No
         assert tag not in ("script", "iframe", "object", "embed", "link", "form", "base", "image"), tag
         assert not [name for name in attributes if name.startswith("on") or name in LOADING]
         assert str(attributes.get("href", "#")).startswith("#")
-    for wanted in ("qwen", "anna", "database schema", "Python", "UTC", "Settings of the runs", "Leaderboard: pairwise",
+    for wanted in ("qwen", "anna", "Python", "UTC", "Settings of the runs", "Leaderboard: pairwise",
                    "Agreement with people", "Shares of labels: pointwise", "No call failed", "Cost"):  # fmt: skip
         assert wanted in page.text, wanted
 

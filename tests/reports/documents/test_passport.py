@@ -20,8 +20,8 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project, project_id
+from recjudge_tui.store.projects import create_project, project_id
+from recjudge_tui.store.schema import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import make_project, plan_run, planned, ran, server_judge
 from tests.support.servers.process import ServerProcess, start

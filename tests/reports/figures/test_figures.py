@@ -20,7 +20,7 @@ from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
 from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure
 from recjudge_tui.reports.figures.marks import Bars, Figure, Forest, Grid, Lines, Mark, Scatter, axis
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import USERS, drawn_project
 from tests.support.flags import make_flagged_project
@@ -276,7 +276,7 @@ from pathlib import Path
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.figures.files import draw_picture
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 def settings():
     # asking for the backend would choose one
     return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}

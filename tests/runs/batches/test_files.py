@@ -21,7 +21,7 @@ from recjudge_tui.runs.batches.context import held_run
 from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from tests.support.requests import sent_request
 from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start

@@ -21,10 +21,10 @@ from recjudge_tui.runs.batches import hosted
 from recjudge_tui.runs.batches.cost import batch_estimate
 from recjudge_tui.runs.batches.hosted import collect, give_up, refuse_when_away, submit, update_progress
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.batches import batches_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.batches import batches_of
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import calls, intact, make_project, planned, program, verdicts
 from tests.support.servers.loopback import get, post
@@ -39,7 +39,7 @@ SUBMIT = """
 import sys
 from pathlib import Path
 from recjudge_tui.runs.batches.hosted import submit
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 with connect(Path(sys.argv[1])) as db:
     submit(db, int(sys.argv[2]), settle_s=float(sys.argv[3]))
 """

@@ -15,7 +15,7 @@ import pytest
 from recjudge_tui.runs.batches.collect import import_results
 from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.runs import run_row
 from tests.support.runs import calls, make_project, planned, ran, server_judge
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, completion, serving

@@ -14,7 +14,7 @@ from recjudge_tui.runs.control.concurrency import (
 )
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import run_progress, run_row
+from recjudge_tui.store.runs import run_progress, run_row
 from tests.support.runs import calls, command, make_project, planned, ran, server_judge, verdicts
 from tests.support.servers.counts import reset, stats
 from tests.support.servers.gate import allow, hold, wait_until_held

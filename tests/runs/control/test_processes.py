@@ -17,9 +17,9 @@ from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import SILENT_FOR_S, acquire, is_active, stop_and_wait
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted, take_lease
+from recjudge_tui.store.projects import delete_project
+from recjudge_tui.store.runs import run_progress, run_row, set_wanted, take_lease
+from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import (
     calls,
@@ -270,7 +270,7 @@ def test_a_detached_run_outlives_the_process_that_started_it(
 import os, signal, sys
 from pathlib import Path
 from recjudge_tui.runs.control.detach import start_detached
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 with connect(Path({str(db.path)!r})) as db:
     print(start_detached(db, {run}), flush=True)
     os.killpg(0, signal.SIGKILL) if {how == "is killed"} else None

@@ -15,7 +15,7 @@ from recjudge_tui.runs.control.limits import most_tokens
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.start import change_budget
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import run_row
+from recjudge_tui.store.runs import run_row
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, make_project, plan, planned, ran, server_judge, verdicts
 from tests.support.servers.counts import request_count

@@ -11,8 +11,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.exports import CALL_COLUMNS, call_rows
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.exports import CALL_COLUMNS, call_rows
+from recjudge_tui.store.projects import project_id
 from tests.support.runs import calls, make_project, planned
 from tests.support.servers.process import start
 

@@ -15,8 +15,8 @@ from recjudge_tui.errors import JudgeError
 from recjudge_tui.runs.engine import call_queue
 from recjudge_tui.runs.engine.call_queue import CallQueue, WorkerCalls
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.calls import CallKey, outstanding
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import CallKey, outstanding
 from tests.support.requests import sent_request
 from tests.support.runs import calls, intact, make_project, planned, server_judge
 from tests.support.stub_server import answer, completion, serving

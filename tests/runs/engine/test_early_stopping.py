@@ -22,9 +22,9 @@ from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
-from recjudge_tui.store.runs.runs import set_wanted as ask_to
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import set_wanted as ask_to
+from recjudge_tui.store.schema import connect
 from tests.support.kills import asked, kill_at_random
 from tests.support.requests import sent_request
 from tests.support.runs import (

@@ -18,8 +18,8 @@ from recjudge_tui.runs.control import retries
 from recjudge_tui.runs.engine import recorder
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import delete_run, reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import delete_run, reset_failed, run_progress, run_row
+from recjudge_tui.store.schema import connect
 from tests.support.runs import (
     RULES,
     SYSTEMS,

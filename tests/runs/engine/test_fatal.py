@@ -13,7 +13,7 @@ from recjudge_tui.judges import registry
 from recjudge_tui.reports.runs import seconds_until
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted
+from recjudge_tui.store.runs import run_progress, run_row, set_wanted
 from tests.support.runs import make_project, planned, server_judge
 from tests.support.stub_server import answer, serving
 from tests.support.stubborn_judge import PROVIDER

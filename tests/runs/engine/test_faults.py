@@ -21,8 +21,8 @@ from recjudge_tui.runs.control.limits import CallLimits, RunStopError
 from recjudge_tui.runs.control.retries import MAX_ATTEMPTS, Failures
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.counts import stats
 from tests.support.servers.gate import hold

@@ -14,8 +14,8 @@ from typing import Any
 
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import run_progress
+from recjudge_tui.store.runs import run_progress
+from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start

@@ -24,10 +24,10 @@ from recjudge_tui.runs.engine import recorder
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.engine.held_run import HeldRun
 from recjudge_tui.runs.start import change_budget
+from recjudge_tui.store.calls import CallOutcome
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import CallOutcome
-from recjudge_tui.store.runs.runs import reset_failed, run_progress
-from recjudge_tui.store.runs.runs import set_wanted as set_wish
+from recjudge_tui.store.runs import reset_failed, run_progress
+from recjudge_tui.store.runs import set_wanted as set_wish
 from tests.support.requests import sent_request
 from tests.support.runs import (
     calls,

@@ -18,10 +18,10 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.engine.held_run import HeldRun
 from recjudge_tui.runs.engine.recorder import Recorder
 from recjudge_tui.runs.plan.requests import setup_of
+from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.calls import CallKey, CallOutcome, outstanding
-from recjudge_tui.store.runs.runs import run_progress, run_row
+from recjudge_tui.store.runs import run_progress, run_row
+from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, planned
 from tests.support.waiting import HANG_S
 

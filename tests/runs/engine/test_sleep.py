@@ -17,8 +17,8 @@ from recjudge_tui.runs.control.lease import is_active
 from recjudge_tui.runs.control.retries import Failures
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import lease_owner, run_progress, run_row
+from recjudge_tui.store.runs import lease_owner, run_progress, run_row
+from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import calls, intact, make_project, planned, program, ran, server_judge, verdicts
 from tests.support.servers.gate import allow, hold, wait_until_held
@@ -100,7 +100,7 @@ def test_a_wall_clock_that_jumps_back_loses_nothing(db: Database, monkeypatch: p
         if not refused:
             real = time.time
             monkeypatch.setattr(time, "time", lambda: real() - 86_400)
-            monkeypatch.setattr("recjudge_tui.store.runs.runs.now", yesterday)
+            monkeypatch.setattr("recjudge_tui.store.runs.now", yesterday)
             refused.append(ran("runs", "resume", run, "--db", db.path)[2])
 
     with start("openai_api", "--delay-ms", 60) as server:

@@ -17,17 +17,14 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.adversarial import positions
 from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.runs.plan.series import AlreadyJudgedError
-from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.cases.made_lists import items_had, slate_item_ids
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.catalogue import current_slates, newest_slates, systems
+from recjudge_tui.store.calls import outstanding
+from recjudge_tui.store.case_detail import case_detail
+from recjudge_tui.store.cases import CaseKey, items_had, load_material
+from recjudge_tui.store.data import current_slates, newest_slates, slate_items, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.panel import project_panel
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.runs.calls import outstanding
-from recjudge_tui.store.runs.runs import run_row
-from recjudge_tui.store.verdicts.case_detail import case_detail
-from recjudge_tui.store.verdicts.listing import filtered_ids, verdict_rows
+from recjudge_tui.store.projects import project_id, project_panel
+from recjudge_tui.store.runs import run_row
+from recjudge_tui.store.verdicts import filtered_ids, verdict_rows
 from tests.support.adversarial_project import (
     judged_pairs_run,
     keys_of,
@@ -94,15 +91,15 @@ def test_the_second_pair_holds_nothing_the_user_has_and_lists_of_one_length(db: 
         if variant == "unseen":
             assert key.slate_a is not None
             assert key.slate_b is not None
-            foreign, own = slate_item_ids(db, key.slate_a), slate_item_ids(db, key.slate_b)
+            foreign, own = slate_items(db, key.slate_a), slate_items(db, key.slate_b)
             assert not has & set(foreign)
             assert len(foreign) == len(own)
             before = published[key.user_id]
             assert before.slate_a is not None
             assert before.slate_b is not None
-            whole = slate_item_ids(db, before.slate_a)
+            whole = slate_items(db, before.slate_a)
             assert foreign == [item for item in whole if item not in has]
-            assert own == slate_item_ids(db, before.slate_b)[: len(own)]
+            assert own == slate_items(db, before.slate_b)[: len(own)]
             changed += foreign != whole
             shown = load_material(db, run_id, case_of(db, key), 6)
             assert [[item.item_id for item in s.items] for s in shown.slates] == [foreign, own]

@@ -17,8 +17,8 @@ from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.start import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import store_prompt
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import store_prompt
 from tests.support.cases import shipped
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, load, make_project, plan_run

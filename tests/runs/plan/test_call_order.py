@@ -13,8 +13,8 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.tokens import shared_start
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import store_prompt
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import store_prompt
 from tests.support.cases import shipped
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, load, make_project, plan_run, planned

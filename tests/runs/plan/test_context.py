@@ -12,9 +12,9 @@ from recjudge_tui.runs.plan.context import (
     preferences,
     user_view,
 )
-from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.histories import read_history
+from recjudge_tui.store.projects import project_id
 from tests.support.runs import load
 
 HEADER = ("user_id", "item_id", "text", "type", "timestamp", "value")

@@ -20,9 +20,8 @@ from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.domains import domain_named, domain_names
-from recjudge_tui.store.prompts.prompts import add_prompt, get_prompt, read_prompt
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import add_prompt, domain_named, domain_names, get_prompt, read_prompt
 from tests.support.requests import sent_request
 from tests.support.runs import calls, make_project, plan, plan_run, planned
 

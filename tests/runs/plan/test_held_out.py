@@ -15,7 +15,7 @@ from recjudge_tui.importers.registry import layouts
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
 from tests.support.requests import sent_request
 from tests.support.runs import calls, load, plan_run
 

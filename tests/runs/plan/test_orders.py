@@ -16,7 +16,7 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
 from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from tests.support.first_list import judged_by_position
 from tests.support.requests import sent_request
 from tests.support.runs import calls, load

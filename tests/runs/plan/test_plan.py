@@ -14,12 +14,12 @@ from recjudge_tui.judges.providers.openai import DEFAULT_URL
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.store.cases.snapshots import load_material
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import get_prompt
-from recjudge_tui.store.raters.raters import ensure_rater
-from recjudge_tui.store.runs.runs import delete_run
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import get_prompt
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.runs import delete_run
 from tests.support.requests import sent_request
 from tests.support.runs import SECRET, SERIES, add_lists, calls, load, make_project, plan, plan_run, planned
 
@@ -213,7 +213,7 @@ def test_new_lists_make_new_cases_and_a_run_under_way_keeps_the_old(db: Database
 def test_one_rater_is_asked_one_thing_about_a_kind_of_case(db: Database) -> None:
     make_project(db)
     assert (plan(db, rater=SERIES).rater, plan(db, rater=SERIES).rater) == ("rules", "rules")
-    assert plan(db, rater=SERIES, history=1).rater == "rules history=1"
+    assert plan(db, rater=SERIES, history=1).rater == "rules #2"
     assert plan(db, rater=SERIES, protocol="pairwise").rater == "rules", "lists and pairs are different cases"
     assert plan(db, rater=SERIES, protocol="arena").rater == "rules arena"
     before = counted(db)

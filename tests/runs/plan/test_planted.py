@@ -10,11 +10,11 @@ import pytest
 
 from recjudge_tui.domain.made_lists import FAULT_KINDS, planted_list, planted_name, variant_title
 from recjudge_tui.errors import RunError
-from recjudge_tui.store.cases.snapshots import load_material
-from recjudge_tui.store.data.catalogue import current_slates, systems
+from recjudge_tui.store.cases import load_material
+from recjudge_tui.store.data import current_slates, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.deletion import delete_project
+from recjudge_tui.store.projects import delete_project
+from recjudge_tui.store.schema import connect
 from tests.support.planted_project import SYSTEMS, faults_of, make_shop, planned_faults
 from tests.support.runs import intact, load
 

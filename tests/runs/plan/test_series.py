@@ -11,9 +11,9 @@ from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.series import AlreadyJudgedError
+from recjudge_tui.store.calls import save_verdicts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import save_verdicts
-from recjudge_tui.store.runs.runs import delete_run, reset_failed
+from recjudge_tui.store.runs import delete_run, reset_failed
 from tests.support.runs import SERIES, add_lists, intact, load, make_project, plan, planned, verdicts
 from tests.support.verdicts import Project, table
 

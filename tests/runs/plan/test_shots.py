@@ -15,10 +15,10 @@ from recjudge_tui.errors import PromptError, RunError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.cases.snapshots import load_material
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.prompts.prompts import add_prompt, load_shipped, prompt_text
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import add_prompt, load_shipped, prompt_text
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, load, plan, plan_run, planned, verdicts
 

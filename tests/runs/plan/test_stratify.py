@@ -20,10 +20,10 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.plan.context import user_view
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.plan.stratify import across_levels, drawn_by_level
-from recjudge_tui.store.data.catalogue import shown_event_counts
-from recjudge_tui.store.data.histories import read_history
+from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.histories import read_history
+from recjudge_tui.store.schema import connect
 from tests.support.runs import SYSTEMS, add_lists, load, make_project, plan
 
 USERS = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.integers(0, 60), max_size=60)

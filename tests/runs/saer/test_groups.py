@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
 from recjudge_tui.runs.saer.request import SaerRequest, saer_request, same_question, with_versions
-from recjudge_tui.runs.saer.work import next_stage, result_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.runs.groups import group_by_id, other_stage
-from recjudge_tui.store.runs.runs import delete_run, run_row
-from tests.support.older_files import file_before
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.runs import delete_run, group_by_id, other_stage, run_row
 from tests.support.runs import RULES, intact, make_project, planned, ran
 
 PROMPTS = ("pointwise-media@1", "pairwise-media@1")
-HALF_DONE = Path(__file__).with_name("half_done_0011.sql")
 
 
 def request(db: Database, **more: Any) -> SaerRequest:
@@ -127,60 +119,3 @@ def test_a_group_goes_with_its_last_run_its_rater_or_its_project(db: Database) -
     assert ran("project", "delete", "films", "--yes", "--db", db.path)[0] == 0
     assert [db.value(f"SELECT count(*) FROM {table}") for table in ("run_groups", "runs")] == [0, 0]
     assert intact(db)
-
-
-@pytest.fixture
-def old_file(tmp_path: Path) -> Path:
-    """A file of migration 0011 whose saer run was stopped in the middle of its first stage."""
-    return file_before("0012", HALF_DONE, tmp_path)
-
-
-def test_the_half_done_stages_of_an_older_file_are_a_group_and_are_resumed(old_file: Path) -> None:
-    with connect(old_file) as db:
-        assert intact(db)
-        assert groups(db) == [(1, 1, "pointwise"), (1, 2, "pairwise")]
-        assert db.value("SELECT request FROM run_groups") is None
-        before = db.rows("SELECT call_id, aspect, value FROM answers ORDER BY 1, 2")
-        found = plan(db, history=3, prompts=PROMPTS)
-        assert found.group_id == 1
-        assert [(stage.run_id, stage.existing) for stage in found.stages] == [(1, True), (2, True)]
-        for run in (1, 2):
-            stage = next_stage(db, 1)
-            assert stage is not None
-            assert stage.run_id == run
-            work(old_file, run)
-        assert next_stage(db, 1) is None
-        assert result_of(db, 1)[1:4] == ("rules", 1, 2)
-        assert [row["state"] for row in db.rows("SELECT state FROM runs ORDER BY id")] == ["done", "done"]
-        assert db.rows("SELECT call_id, aspect, value FROM answers ORDER BY 1, 2")[: len(before)] == before
-        assert db.value("SELECT count(*) FROM runs") == 2
-        assert intact(db)
-
-
-def test_the_same_command_resumes_an_older_file(old_file: Path) -> None:
-    words = ("run", "saer", "-p", "films", "--judge", "rules", "--top", 4, "--history", 3,
-             "--prompt", ",".join(PROMPTS), "--db", old_file)  # fmt: skip
-    code, out, err = ran(*words)
-    assert code == 0, err
-    assert "pointwise: run 1 of rules exists (to be resumed), 2 of 4 calls ended, 0 failed" in err
-    assert out.startswith("SAER: films, judged by rules\n")
-    with connect(old_file) as db:
-        assert db.value("SELECT count(*) FROM runs") == 2
-
-
-def test_in_an_older_file_a_stage_that_was_never_planned_joins_the_first(old_file: Path) -> None:
-    raw = sqlite3.connect(old_file)
-    for table, column in (("calls", "run_id"), ("run_cases", "run_id"), ("runs", "id")):
-        raw.execute(f"DELETE FROM {table} WHERE {column} = 2")
-    raw.commit()
-    raw.close()
-    with connect(old_file) as db:
-        assert groups(db) == [], "one run alone was not known to be SAER's"
-        found = plan(db, history=3, prompts=PROMPTS, drop_poor_over=0.99)
-        assert (found.first.run_id, found.first.existing, found.second.run_id) == (1, True, None)
-        work(old_file, 1)
-        assert found.group_id is not None
-        stage = next_stage(db, found.group_id)
-        assert stage is not None
-        assert (stage.protocol, stage.existing) == ("pairwise", False)
-        assert groups(db) == [(found.group_id, 1, "pointwise"), (found.group_id, stage.run_id, "pairwise")]

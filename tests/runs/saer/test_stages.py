@@ -21,10 +21,9 @@ from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.runs.saer.plan import is_finished, plan_saer, plan_second
 from recjudge_tui.runs.saer.request import SaerRequest, saer_request
 from recjudge_tui.runs.saer.shares import dropped_systems, poor_shares
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from tests.support.runs import (
     RULES,
     add_lists,
@@ -71,7 +70,7 @@ def test_both_stages_are_planned_together_by_one_rater_and_estimated_as_one(db: 
     plan = plan_saer(db, project_id(db, "films"), request(db))
     first, second = plan.stages
     assert (first.run_id, second.run_id) == (2, 3)
-    assert (first.rater, second.rater) == ("rules top_k=4", "rules top_k=4"), "rules was asked otherwise"
+    assert (first.rater, second.rater) == ("rules #2", "rules #2"), "rules was asked otherwise"
     assert (first.estimate.calls, second.estimate.calls) == (5 * 3, 5 * 3 * 2)
     assert plan.total.calls == 45
     assert [run_progress(db, run).calls for run in (2, 3)] == [15, 30]
@@ -148,7 +147,7 @@ def test_the_same_request_finds_its_runs_with_other_operation_settings(db: Datab
         work(db.path, run)
     assert stages(db, request(db)) == (1, 2)
     assert stages(db, request(db, history=3)) == (3, 4), "another question is another run"
-    assert run_row(db, 3)["rater"] == "rules history=3"
+    assert run_row(db, 3)["rater"] == "rules #2"
     assert stages(db, request(db, history=3)) == (3, 4)
 
 

@@ -17,12 +17,11 @@ from recjudge_tui.reports import runs as run_watch
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.saer.request import saer_request
-from recjudge_tui.store import clock
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
-from recjudge_tui.store.projects.saved_filters import save_filter
-from recjudge_tui.store.runs.groups import create_group
-from recjudge_tui.store.verdicts.triage_log import record
+from recjudge_tui.store import database
+from recjudge_tui.store.projects import create_project, save_filter
+from recjudge_tui.store.runs import create_group
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.triage import record
 from recjudge_tui.tui.kit import glyphs as look
 from tests.support.annotators import assigned, films, judges
 from tests.support.app.lists import import_labels, import_lists
@@ -52,7 +51,7 @@ def moment(fixed: datetime) -> Iterator[None]:
             return cls.fromisoformat(fixed.astimezone(tz).isoformat())
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (clock, look, run_watch):
+        for module in (database, look, run_watch):
             patch.setattr(module, "datetime", Stopped)
         yield
 

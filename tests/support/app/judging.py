@@ -9,8 +9,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotation_app import annotation_app
 from tests.support.annotators import PROJECT, assigned, desk, films, verdicts
 from tests.support.app.driving import driven

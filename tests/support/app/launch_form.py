@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import list_runs
+from recjudge_tui.store.runs import list_runs
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.judge_picker import KnownJudge
 from recjudge_tui.tui.runs.launch import LaunchScreen
 from recjudge_tui.tui.runs.launch_form import FIELDS

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.experiments import Outcome, add_outcome
-from recjudge_tui.store.prompts.prompts import load_shipped
-from recjudge_tui.store.verdicts.triage_log import record
+from recjudge_tui.store.projects import Outcome, add_outcome
+from recjudge_tui.store.prompts import load_shipped
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.triage import record
 from tests.support.annotators import assigned, films, judges
 from tests.support.app.projects import make_absolute, make_arena, make_explanations, make_project
 

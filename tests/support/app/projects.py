@@ -8,11 +8,10 @@ from pathlib import Path
 from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.control.lease import acquire
-from recjudge_tui.store.cases.cases import CaseKey, ensure_case
-from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.cases import CaseKey, ensure_case
+from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.schema import connect
 from tests.support.hostile import project_of_any_name
 
 FILMS = ("Heat", "Heat 2", "Ronin", "Collateral", "Thief", "The Insider", "Manhunter", "Drive")

@@ -10,8 +10,8 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, store_prompt
+from recjudge_tui.store.prompts import get_prompt, load_shipped, store_prompt
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.prompts.screen import PromptsScreen
 from tests.support.app.driving import running, settle

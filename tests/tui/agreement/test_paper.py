@@ -8,7 +8,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.paper import PaperScreen
 from recjudge_tui.tui.kit.text_pane import TextPane
 from tests.support.app.driving import running, shown, until

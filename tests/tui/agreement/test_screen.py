@@ -17,9 +17,9 @@ from recjudge_tui.reports.figures.marks import METHOD_NAMES
 from recjudge_tui.reports.leaderboard import METHODS
 from recjudge_tui.stats.agreement import FUNCTIONS
 from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
-from recjudge_tui.store.verdicts.triage_log import record
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.triage import record
 from recjudge_tui.tui.agreement.matrix import ceiling_line, notes_about, pair_sentence, short_number
 from recjudge_tui.tui.agreement.outcomes import OutcomeChoice
 from recjudge_tui.tui.agreement.ranking import Ranking, RankingLine, columns

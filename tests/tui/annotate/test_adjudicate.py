@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.annotation.adjudication import start_adjudication
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate.screen import AnnotateScreen
 from recjudge_tui.tui.annotation_app import adjudication_app
 from tests.support.annotators import PROJECT, assigned, films, judges, verdicts

@@ -10,10 +10,10 @@ from textual.pilot import Pilot
 
 from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.store.annotation.tasks import submit_verdict
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.people import submit_verdict
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks
 from tests.support.app.driving import press, running, settle, shown

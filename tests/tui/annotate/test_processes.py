@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pexpect
 
-from recjudge_tui.store.annotation.tasks import own_verdict, task_of
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.people import own_verdict, task_of
+from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, desk, tasks
 from tests.support.app.judging import given, make
 from tests.support.waiting import HANG_S

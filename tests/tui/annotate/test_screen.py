@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.annotation.tasks import own_verdict, task_of
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.contents import labellers
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.people import own_verdict, task_of
+from recjudge_tui.store.projects import labellers, project_id
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.judging import PAUSE_S, ActiveTime
 from recjudge_tui.tui.annotate.screen import AnnotateScreen

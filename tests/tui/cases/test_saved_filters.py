@@ -8,8 +8,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.saved_filters import save_filter, saved_filters
+from recjudge_tui.store.projects import save_filter, saved_filters
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.cases.saved_filters import SavedFilters
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar

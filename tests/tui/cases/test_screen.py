@@ -15,8 +15,8 @@ from textual.pilot import Pilot
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.verdicts.listing import filtered_ids
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.cases.case.panel import CasePanel
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import KEPT_WINDOWS, VerdictList

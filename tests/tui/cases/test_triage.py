@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.cases.output import page
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.store.verdicts.listing import Opinions, VerdictRow
+from recjudge_tui.store.verdicts import Opinions, VerdictRow
 from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, header_line, why
 from recjudge_tui.tui.kit.glyphs import UNICODE, middle
 

@@ -20,10 +20,10 @@ from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.changes import Changes, PromptChange, compare_sides, sides_named, summary
+from recjudge_tui.store.answers import ChangedCase
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
-from recjudge_tui.store.verdicts.changes import ChangedCase
+from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.compare.change_list import ChangeList
 from recjudge_tui.tui.compare.grid import ChangeGrid

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.browsing import DATA_KINDS, count_rows, data_rows
+from recjudge_tui.store.projects import DATA_KINDS, count_rows, data_rows
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.data.details import details

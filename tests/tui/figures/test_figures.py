@@ -13,7 +13,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.figures.marks import Figure
 from recjudge_tui.reports.topics import Topic
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen

@@ -16,8 +16,8 @@ from recjudge_tui.reports.home import (
     Trend,
 )
 from recjudge_tui.reports.topics import Topic
-from recjudge_tui.store.projects.contents import DataCounts, Labeller
-from recjudge_tui.store.verdicts.answers import FlipCount
+from recjudge_tui.store.answers import FlipCount
+from recjudge_tui.store.projects import DataCounts, Labeller
 from recjudge_tui.tui.home.layout import GAP, laid_out
 from recjudge_tui.tui.home.lines import width_of
 from recjudge_tui.tui.kit.glyphs import UNICODE, glyphs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen

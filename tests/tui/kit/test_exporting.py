@@ -12,7 +12,7 @@ import pytest
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.listings import runs
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.exporting import WrittenFile, write_table
 from recjudge_tui.tui.runs.screen import RunsScreen
 from tests.support.app.driving import press, running, settle, shown

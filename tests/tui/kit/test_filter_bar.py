@@ -14,7 +14,7 @@ from textual.widgets import Input
 from recjudge_tui.domain.filters import KEYS, parse_filter
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.filter_values import filter_values
+from recjudge_tui.store.filters import filter_values
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.filter_bar import Chips, FilterBar
 from recjudge_tui.tui.kit.filter_line import FilterLine, SuggestionList

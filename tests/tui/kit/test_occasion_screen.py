@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.filters import parse_occasions
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.compare.screen import CompareScreen
@@ -69,7 +69,7 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
         chosen = {term.key for term in cases.pane.chosen.terms}
         assert {"from", "to"} <= chosen
         with connect(visited) as db:
-            from recjudge_tui.store.verdicts.listing import filtered_ids, verdict_rows
+            from recjudge_tui.store.verdicts import filtered_ids, verdict_rows
 
             rows = verdict_rows(db, filtered_ids(db, cases.project_id, cases.pane.chosen))
         assert {row.occasion.context for row in rows} == {"cart"}

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.panel import LabelShare, ProjectPanel
-from recjudge_tui.store.projects.projects import create_project, project_names
+from recjudge_tui.store.projects import LabelShare, ProjectPanel, create_project, project_names
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.home.glance import HomeGlance
 from recjudge_tui.tui.home.reading import HomeReader
 from recjudge_tui.tui.home.screen import HomeScreen

@@ -8,8 +8,8 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_text, store_prompt
+from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text, store_prompt
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.dialogs import AskLine, ErrorDialog
 from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.prompts.picker import PromptPicker

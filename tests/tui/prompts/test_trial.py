@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
 from recjudge_tui.tui.prompts.trial import PromptTryScreen
 from tests.support.app.driving import press, shown, until

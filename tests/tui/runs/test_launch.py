@@ -13,8 +13,8 @@ from recjudge_tui.config_file import config_path
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.judges import judge_capabilities
+from recjudge_tui.store.runs import judge_capabilities
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.address_fields import ADDRESS
 from recjudge_tui.tui.kit.judge_picker import JudgePicker
 from recjudge_tui.tui.kit.text_pane import TextPane
@@ -355,7 +355,7 @@ async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: P
 
 async def test_a_project_without_lists_says_so(project_db: Path) -> None:
     with connect(project_db) as db:
-        from recjudge_tui.store.projects.projects import create_project
+        from recjudge_tui.store.projects import create_project
 
         create_project(db, "empty")
     async with running(project_db) as pilot:

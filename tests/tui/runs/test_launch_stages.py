@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.runs import list_runs, run_row
+from recjudge_tui.store.runs import list_runs, run_row
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.runs.launch import LaunchScreen
 from recjudge_tui.tui.runs.launch_form import FieldError, read_form

@@ -18,9 +18,16 @@ from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.progress import ActiveRun, FinishedCall, VerdictCount
-from recjudge_tui.store.runs.runs import lease_owner, release_lease, run_progress, run_row
+from recjudge_tui.store.runs import (
+    ActiveRun,
+    FinishedCall,
+    VerdictCount,
+    lease_owner,
+    release_lease,
+    run_progress,
+    run_row,
+)
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.kit.dialogs import Notice

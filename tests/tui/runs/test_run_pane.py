@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.opening import connect
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.runs import run_pane
 from recjudge_tui.tui.runs.details import RunDetails, read_details

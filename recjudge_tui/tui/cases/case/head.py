@@ -10,8 +10,8 @@ from textual.content import Content
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.store.verdicts.attention import LOW_CONFIDENCE
-from recjudge_tui.store.verdicts.case_detail import CaseDetail, Opinion
+from recjudge_tui.store.case_detail import CaseDetail, Opinion
+from recjudge_tui.store.verdicts import LOW_CONFIDENCE
 from recjudge_tui.tui.cases.case.reasoning import chosen_system
 from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fraction, score
 

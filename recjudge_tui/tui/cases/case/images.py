@@ -13,7 +13,7 @@ from textual.style import Style
 
 from recjudge_tui.domain.material import ItemView
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.verdicts.case_detail import CaseDetail
+from recjudge_tui.store.case_detail import CaseDetail
 from recjudge_tui.tui.kit.glyphs import ASCII, Glyphs, fit
 
 # cells of one image, and between two of them

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.store.verdicts.case_detail import CaseDetail, CaseFlag
+from recjudge_tui.store.case_detail import CaseDetail, CaseFlag
 from recjudge_tui.tui.kit.glyphs import Glyphs, fit, wrapped
 
 _GAP = 2

@@ -14,7 +14,7 @@ from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.text_pane import TextPane
 
 if TYPE_CHECKING:
-    from recjudge_tui.store.verdicts.case_detail import CaseDetail
+    from recjudge_tui.store.case_detail import CaseDetail
 
 
 class CasePanel(TextPane):
@@ -72,7 +72,7 @@ def _laid_out(case: CaseDetail, width: int) -> Content:
 
 def read_case(db: Database, verdict_id: int) -> CaseDetail | None:
     """The case behind a verdict; None if the verdict no longer exists."""
-    from recjudge_tui.store.verdicts.case_detail import case_detail
+    from recjudge_tui.store.case_detail import case_detail
 
     try:
         return case_detail(db, verdict_id)

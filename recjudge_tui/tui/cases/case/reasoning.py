@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from recjudge_tui.domain.text import one_line, quantity, safe_text
-from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail
+from recjudge_tui.store.case_detail import CallAnswer, CaseDetail
 from recjudge_tui.tui.kit.glyphs import Glyphs
 
 # the names of the two lists in prompts and replies, in the order shown

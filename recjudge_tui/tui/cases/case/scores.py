@@ -11,7 +11,7 @@ from textual.content import Content
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import WITHOUT_OPINION
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail, Opinion
+from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, Opinion
 from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fit, score
 
 Part = tuple[str, str]

@@ -10,7 +10,7 @@ from recjudge_tui.domain.material import undated_text
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.cases import written_profile
-from recjudge_tui.store.verdicts.case_detail import CaseDetail
+from recjudge_tui.store.case_detail import CaseDetail
 from recjudge_tui.tui.cases.case.head import head
 from recjudge_tui.tui.cases.case.images import images
 from recjudge_tui.tui.cases.case.lists import event_line, history_beside, item_words, lists, lists_title

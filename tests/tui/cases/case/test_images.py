@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.case_detail import CaseDetail, case_detail
 from recjudge_tui.tui.cases.case import images as drawing
 from recjudge_tui.tui.cases.case.images import HEIGHT, WIDTH
 from recjudge_tui.tui.cases.case.text import case_content

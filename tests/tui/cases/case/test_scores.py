@@ -7,7 +7,7 @@ from typing import cast
 
 from rich.cells import cell_len
 
-from recjudge_tui.store.verdicts.case_detail import CaseDetail, Opinion
+from recjudge_tui.store.case_detail import CaseDetail, Opinion
 from recjudge_tui.tui.cases.case.scores import raters
 from recjudge_tui.tui.kit.glyphs import UNICODE
 

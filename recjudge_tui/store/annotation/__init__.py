@@ -1,1 +1,0 @@
-"""Annotation tasks and the verdicts of other annotators."""

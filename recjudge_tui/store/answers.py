@@ -1,0 +1,377 @@
+"""What judges answered, call by call; flips, reasons, and the changes between two raters or runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.roles import REVIEWED
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.store.cases import (
+    of_several_occasions,
+)
+from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.facts import about_systems, sql_list
+from recjudge_tui.store.ratings import NO_VALUE, CaseColumns, Question, columns_of, project_raters
+
+_ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapped", "aspect", "call")] + [
+    ("value", "f8")
+]
+
+
+class AnswerRows(NamedTuple):
+    """One question's answers, one row for each finished call and each judgement imported by order.
+
+    `row`: the case's index in CaseColumns; `run` and `call`: ids, -1 and 0 if imported; `swapped`: system b was shown first;
+    `value` is NaN if the call failed.
+    """
+
+    row: IntArray
+    run: IntArray
+    sample: IntArray
+    swapped: BoolArray
+    value: FloatArray
+    call: IntArray
+
+
+def load_answers(
+    db: Database, project_id: int, protocol: str, cases: CaseColumns
+) -> dict[Question, AnswerRows]:
+    """The answers under a protocol by question, of each rater's newest run on a case. A failed call about all aspects counts
+    as failed for each aspect."""
+    aspects = [
+        row[0]
+        for row in db.rows(
+            """SELECT v.aspect FROM runs ru JOIN verdicts v ON v.run_id = ru.id
+               WHERE ru.project_id = ?1 AND ru.protocol = ?2
+               UNION SELECT v.aspect FROM games g JOIN verdicts v ON v.id = g.verdict_id
+               WHERE v.project_id = ?1 AND v.protocol = ?2 ORDER BY 1""",
+            (project_id, protocol),
+        )
+    ]
+    if not aspects:
+        return {}
+    code = " ".join(f"WHEN ? THEN {at}" for at in range(len(aspects)))
+    called = columns_of(
+        db,
+        f"""SELECT ru.rater_id, ru.id, k.case_id, k.sample, k.list_order = 'ba',
+              CASE ifnull(a.aspect, k.aspect) {code} ELSE -1 END, k.id, ifnull(a.value, {NO_VALUE})
+            FROM runs ru JOIN calls k ON k.run_id = ru.id AND k.state IN ('done', 'failed')
+            LEFT JOIN answers a ON a.call_id = k.id
+            WHERE ru.project_id = ? AND ru.protocol = ?""",
+        [*aspects, project_id, protocol],
+        _ANSWER,
+    )
+    imported = columns_of(
+        db,
+        f"""SELECT v.rater_id, -1, v.case_id, 0, g.list_order = 'ba', CASE v.aspect {code} END, 0,
+              ifnull(g.value, {NO_VALUE})
+            FROM games g JOIN verdicts v ON v.id = g.verdict_id WHERE v.project_id = ? AND v.protocol = ?""",
+        [*aspects, project_id, protocol],
+        _ANSWER,
+    )
+    columns = np.concatenate([called[_of_newest_runs(called)], imported])
+    # another process may have added cases since they were read
+    columns = columns[np.isin(columns["case_id"], cases.ids)]
+    row = np.searchsorted(cases.ids, columns["case_id"])
+    value = np.where(np.isinf(columns["value"]), np.nan, columns["value"])
+    answers: dict[Question, AnswerRows] = {}
+    for rater in project_raters(db, project_id).values():
+        for at, aspect in enumerate(aspects):
+            here = (columns["rater"] == rater.id) & ((columns["aspect"] == at) | (columns["aspect"] == -1))
+            if here.any():
+                run, sample, swapped, call = (
+                    columns[name][here] for name in ("run", "sample", "swapped", "call")
+                )
+                question = Question(rater.name, protocol, aspect)
+                answers[question] = AnswerRows(row[here], run, sample, swapped == 1, value[here], call)
+    return answers
+
+
+def _of_newest_runs(columns: npt.NDArray[Any]) -> BoolArray:
+    """A mask of the calls that belong to their rater's newest run on their case."""
+    runs = np.unique(np.stack((columns["rater"], columns["run"])), axis=1)
+    if np.unique(runs[0]).size == runs.shape[1]:
+        return np.ones(columns.size, dtype=np.bool_)
+    about = np.stack((columns["rater"], columns["case_id"]))
+    at = np.unique(about, axis=1, return_inverse=True)[1].reshape(-1)
+    newest = np.zeros(columns.size, dtype=np.int64)
+    np.maximum.at(newest, at, columns["run"])
+    newest_run: BoolArray = columns["run"] == newest[at]
+    return newest_run
+
+
+class CallRows(NamedTuple):
+    """What calls took, one row each; NaN if unknown, which an impossible stored number also is. A call answered from an
+    earlier run is `cached` and has the original's tokens and cost."""
+
+    cached: BoolArray
+    tokens_in: FloatArray
+    tokens_out: FloatArray
+    cost_usd: FloatArray
+    seconds: FloatArray
+    confidence: FloatArray
+    model: tuple[str, ...]
+    error_kind: tuple[str, ...]
+
+
+def load_calls(db: Database, calls: IntArray, aspect: str) -> CallRows:
+    """What these calls (ids) took, in their order, and how sure their answers on `aspect` are."""
+    rows = db.rows(
+        """SELECT k.cached_from IS NOT NULL, ifnull(k.tokens_in, o.tokens_in), ifnull(k.tokens_out, o.tokens_out),
+             ifnull(k.cost_usd, o.cost_usd), k.latency_s, a.confidence, ifnull(k.model, ''), ifnull(k.error_kind, '')
+           FROM json_each(?) j LEFT JOIN calls k ON k.id = j.value LEFT JOIN calls o ON o.id = k.cached_from
+           LEFT JOIN answers a ON a.call_id = k.id AND a.aspect = ? ORDER BY j.key""",
+        (json.dumps(calls.tolist()), aspect),
+    )
+    numbers = np.array([tuple(row)[1:6] for row in rows], dtype=np.float64).reshape(-1, 5).T
+    most = np.array([1e12, 1e12, 1e9, 1e9, 1.0])[:, None]
+    with np.errstate(invalid="ignore"):
+        numbers[~((numbers >= 0) & (numbers <= most))] = np.nan
+    cached = np.array([bool(row[0]) for row in rows], dtype=np.bool_)
+    tokens_in, tokens_out, cost, seconds, sure = numbers
+    models, errors = (tuple(row[at] for row in rows) for at in (6, 7))
+    return CallRows(cached, tokens_in, tokens_out, cost, seconds, sure, models, errors)
+
+
+def verdict_confidences(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> FloatArray:
+    """By case: the judge's probability of its verdict, NaN where unknown."""
+    rows = columns_of(
+        db,
+        """SELECT case_id, confidence FROM verdicts WHERE rater_id > 0 AND rater_id = ? AND protocol = ? AND aspect = ?
+             AND state = 'ok' AND confidence IS NOT NULL""",
+        (rater_id, question.protocol, question.aspect),
+        [("case_id", "i8"), ("confidence", "f8")],
+    )
+    known = rows[np.isin(rows["case_id"], cases.ids)]
+    confidence = np.full(cases.ids.size, np.nan)
+    confidence[np.searchsorted(cases.ids, known["case_id"])] = known["confidence"]
+    return confidence
+
+
+@dataclass(frozen=True)
+class ReasonCounts:
+    """Reasons of a rater: how many were read, how often the commonest stands among them, and how many stand word for word
+    in the prompt."""
+
+    read: int = 0
+    same: int = 0
+    of_prompt: int = 0
+    commonest: str = ""
+
+
+def reason_counts(db: Database, rater_id: int, protocol: str, aspect: str, most: int = 1000) -> ReasonCounts:
+    """Of the first `most` answers with a reason."""
+    rows = db.rows(
+        """SELECT reasoning, count(*) AS n, max(length(reasoning) >= 20 AND instr(content, reasoning) > 0) AS copied FROM (
+             SELECT trim(a.reasoning) AS reasoning, p.content FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+             JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+             WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND trim(a.reasoning) <> '' LIMIT ?4)
+           GROUP BY reasoning ORDER BY n DESC, reasoning""",
+        (rater_id, protocol, aspect, most),
+    )
+    if not rows:
+        return ReasonCounts()
+    copied = sum(row["n"] for row in rows if row["copied"])
+    return ReasonCounts(sum(row["n"] for row in rows), rows[0]["n"], copied, rows[0]["reasoning"])
+
+
+def first_place_wins(db: Database, rater_id: int, protocol: str, aspect: str) -> tuple[int, int]:
+    """(wins of the list shown first, answers that prefer a list), over the rater's answers on pairs asked in both orders."""
+    row = db.row(
+        """SELECT total(a.value * (CASE k.list_order WHEN 'ab' THEN 1 ELSE -1 END) > 0), total(a.value <> 0)
+           FROM runs ru JOIN calls k ON k.run_id = ru.id AND k.list_order <> ''
+           JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+           WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND ifnull(json_extract(ru.settings, '$.swap'), 1)""",
+        (rater_id, protocol, aspect),
+    )
+    return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+
+class FlipCount(NamedTuple):
+    """`flips` of `n` verdicts of a judge on pairs asked in both orders depended on the order."""
+
+    rater: str
+    protocol: str
+    aspect: str
+    flips: int
+    n: int
+
+    @property
+    def share(self) -> float:
+        return self.flips / self.n
+
+    @property
+    def cases(self) -> str:
+        """The filter of the verdicts that flip."""
+        protocol, aspect = Term("protocol", ":", self.protocol), Term("aspect", ":", self.aspect)
+        flips = (protocol, aspect, whole_term("judge", self.rater), Term("why", ":", "swap"))
+        return VerdictFilter(flips).text()
+
+
+def flip_counts(db: Database, project_id: int) -> tuple[FlipCount, ...]:
+    """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name.
+
+    The newest judge comes first. Reads an index of all verdicts.
+    """
+    rows = db.rows(
+        f"""SELECT r.name, v.protocol, v.aspect, sum(v.order_consistent = 0), count(*) AS n
+            FROM raters r JOIN verdicts v INDEXED BY verdicts_by_question ON v.rater_id = r.id AND v.rater_id > 0
+            WHERE r.project_id = ? AND r.kind IN {sql_list(REVIEWED)} AND v.order_consistent IS NOT NULL
+              AND {about_systems("v.protocol")}
+            GROUP BY r.id, v.protocol, v.aspect ORDER BY r.id DESC, v.protocol, v.aspect <> '{OVERALL}', v.aspect""",
+        (project_id,),
+    )
+    first: dict[tuple[str, str], FlipCount] = {}
+    for row in rows:
+        first.setdefault((row[0], row[1]), FlipCount(*row))
+    return tuple(first.values())
+
+
+class Answered(NamedTuple):
+    """The verdicts of one side: of a rater on a question, or of one of its runs."""
+
+    rater_id: int
+    protocol: str
+    aspect: str
+    run_id: int | None = None
+
+
+class Cell(NamedTuple):
+    """A cell of the grid of changes: a range of values of each side, bounds included."""
+
+    low_a: float
+    high_a: float
+    low_b: float
+    high_b: float
+
+
+class ChangedCase(NamedTuple):
+    """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict).
+
+    `several_occasions`: the user has more than one.
+    """
+
+    case_id: int
+    user_id: str
+    item_id: str
+    system_a: str
+    system_b: str
+    value_a: float
+    value_b: float
+    label_a: str
+    label_b: str
+    verdict_a: int | None
+    verdict_b: int | None
+    occasion: Occasion = NO_OCCASION
+    several_occasions: bool = False
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The two labels; a value replaces an empty label."""
+        return self.label_a or f"{self.value_a:.3g}", self.label_b or f"{self.value_b:.3g}"
+
+    @property
+    def systems(self) -> str:
+        return f"{self.system_a} vs {self.system_b}" if self.system_b else self.system_a
+
+
+class RunConfiguration(NamedTuple):
+    """A run with its judge and settings as stored, and its prompt as `NAME@VERSION`."""
+
+    run_id: int
+    prompt: str
+    judge: dict[str, Any]
+    settings: dict[str, Any]
+
+
+# the verdicts of a run that the rater's newer verdicts may have replaced; replaced ones have no id
+_OF_RUN = """(SELECT id, rater_id, case_id, aspect, protocol, value, label FROM verdicts WHERE run_id = :{run}
+  UNION ALL SELECT NULL, rater_id, case_id, aspect, protocol, value, label FROM superseded_verdicts WHERE run_id = :{run})"""
+
+
+class RunCases(NamedTuple):
+    """A run and the ids of the cases that it judged; `started` is ISO 8601."""
+
+    id: int
+    rater: str
+    started: str
+    cases: tuple[int, ...]
+
+
+def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence[int]) -> list[ChangedCase]:
+    """These cases with the verdicts of both sides, in the order of ids."""
+    tables = [
+        "verdicts" if side.run_id is None else _OF_RUN.format(run=f"run_{name}")
+        for name, side in (("a", first), ("b", second))
+    ]
+    # `rater_id > 0` is always true: it makes SQLite use the index of questions
+    cursor = db.execute(
+        f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id,
+              c.context, c.served_at, {of_several_occasions("c")}
+            FROM {tables[0]} a JOIN cases c ON c.id = a.case_id
+            JOIN {tables[1]} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
+              AND b.protocol = :protocol_b
+            WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
+              AND a.case_id IN (SELECT value FROM json_each(:ids))
+            ORDER BY a.case_id""",
+        {
+            "rater_a": first.rater_id, "protocol_a": first.protocol, "aspect_a": first.aspect, "run_a": first.run_id,
+            "rater_b": second.rater_id, "protocol_b": second.protocol, "aspect_b": second.aspect, "run_b": second.run_id,
+            "ids": json.dumps(list(ids)),
+        },
+    )  # fmt: skip
+    cursor.row_factory = None
+    with explained(db.path):
+        return [
+            ChangedCase(*row[:11])._replace(occasion=Occasion(*row[11:13]), several_occasions=bool(row[13]))
+            for row in cursor
+        ]
+
+
+def run_configurations(
+    db: Database, rater_id: int, protocol: str, run_id: int | None = None
+) -> list[RunConfiguration]:
+    """The rater's runs of a protocol with verdicts, oldest first; with `run_id`, that run only."""
+    rows = db.rows(
+        """SELECT ru.id, p.name || '@' || p.version AS prompt, ru.judge, ru.settings
+           FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+           WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.id = ?3)
+             AND (EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
+               OR EXISTS (SELECT 1 FROM superseded_verdicts v WHERE v.run_id = ru.id))
+           ORDER BY ru.id""",
+        (rater_id, protocol, run_id),
+    )
+    return [
+        RunConfiguration(row["id"], row["prompt"], json.loads(row["judge"]), json.loads(row["settings"]))
+        for row in rows
+    ]
+
+
+def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:
+    """The runs of a protocol by start time, with their cases for one aspect.
+
+    Runs that judged only other aspects or never started are left out.
+    """
+    rows = db.rows(
+        """SELECT ru.id, r.name, ifnull(ru.started_at, ru.created_at) AS started,
+             (SELECT json_group_array(v.case_id) FROM (
+                SELECT case_id FROM verdicts WHERE run_id = ru.id AND aspect = ?2
+                UNION ALL SELECT case_id FROM superseded_verdicts WHERE run_id = ru.id AND aspect = ?2) v) AS cases,
+             ru.started_at IS NULL OR EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
+               OR EXISTS (SELECT 1 FROM superseded_verdicts v WHERE v.run_id = ru.id) AS elsewhere
+           FROM runs ru JOIN raters r ON r.id = ru.rater_id
+           WHERE ru.project_id = ?1 AND ru.protocol = ?3
+           ORDER BY started, ru.id""",
+        (project_id, aspect, protocol),
+    )
+    runs = [RunCases(row[0], row[1], row[2], tuple(json.loads(row["cases"]))) for row in rows]
+    return [run for run, row in zip(runs, rows, strict=True) if run.cases or not row["elsewhere"]]

@@ -1,0 +1,191 @@
+"""Calls sent in batches: their names in the batch, and the batches at a provider."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from recjudge_tui.errors import NotFoundError
+from recjudge_tui.store.calls import CallKey
+from recjudge_tui.store.database import Database, now
+
+BatchState = Literal["planned", "submitted", "collected", "failed"]
+LOOKED_AT_CALLS = 20
+
+
+class NamedCall(NamedTuple):
+    """A call and its name in a batch."""
+
+    custom_id: str
+    key: CallKey
+
+
+class BatchCall(NamedTuple):
+    """The call behind a name; `open` if it still waits for an answer under this name."""
+
+    key: CallKey
+    open: bool
+
+
+def name_calls(db: Database, run_id: int) -> None:
+    """Give every planned call of the run a name, unless it has an unanswered one.
+
+    Names are unique across databases: at most 64 letters, digits and dashes.
+    """
+    mark = f"r{run_id}-{secrets.token_hex(8)}"
+    with db.transaction():
+        db.execute(
+            """INSERT INTO batch_calls (custom_id, call_id)
+               SELECT ? || '-' || k.id, k.id FROM calls k WHERE k.run_id = ? AND k.state = 'planned'
+                 AND NOT EXISTS (SELECT 1 FROM batch_calls b WHERE b.call_id = k.id AND b.answered_at IS NULL)""",
+            (mark, run_id),
+        )
+
+
+def waiting_calls(db: Database, run_id: int, after_id: int, limit: int) -> list[NamedCall]:
+    """The next planned calls with a name but without a batch, in the order of the plan."""
+    rows = db.rows(
+        """SELECT k.id, k.case_id, k.list_order, k.aspect, k.sample, b.custom_id
+           FROM calls k JOIN batch_calls b ON b.call_id = k.id AND b.answered_at IS NULL
+           WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? AND b.batch_id IS NULL ORDER BY k.id LIMIT ?""",
+        (run_id, after_id, limit),
+    )
+    return [NamedCall(row[5], CallKey(*tuple(row)[:5])) for row in rows]
+
+
+def find_calls(db: Database, run_id: int, custom_ids: Sequence[str]) -> dict[str, BatchCall]:
+    """name -> the call of the run with this name; unknown names are left out."""
+    rows = db.rows(
+        """SELECT b.custom_id, k.id, k.case_id, k.list_order, k.aspect, k.sample,
+             k.state = 'planned' AND b.answered_at IS NULL
+           FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value CROSS JOIN calls k ON k.id = b.call_id
+           WHERE k.run_id = ?""",
+        (json.dumps(list(custom_ids)), run_id),
+    )
+    return {row[0]: BatchCall(CallKey(*tuple(row)[1:6]), bool(row[6])) for row in rows}
+
+
+def mark_answered(db: Database, call_ids: Sequence[int]) -> None:
+    """Mark the open names of these calls as answered. Call it in the transaction that stores the answers."""
+    db.execute_many(
+        "UPDATE batch_calls SET answered_at = ? WHERE call_id = ? AND answered_at IS NULL",
+        [(now(), call_id) for call_id in call_ids],
+    )
+
+
+def refused_parameters(db: Database, run_id: int) -> tuple[str, ...]:
+    """The parameters that the server refused in the newest calls of the same judge, in any run."""
+    rows = db.rows(
+        """SELECT k.sent FROM calls k WHERE k.state = 'done' AND k.sent IS NOT NULL AND k.run_id IN (
+             SELECT r.id FROM runs r JOIN runs mine ON mine.judge = r.judge WHERE mine.id = ?)
+           ORDER BY k.id DESC LIMIT ?""",
+        (run_id, LOOKED_AT_CALLS),
+    )
+    dropped = [name for row in rows for name in json.loads(row["sent"]).get("dropped", ())]
+    return tuple(dict.fromkeys(dropped))
+
+
+def plan_batch(
+    db: Database, run_id: int, server: str, call_ids: Sequence[int], reserved_usd: float | None = None
+) -> int:
+    """Record a batch of these calls, to be sent to `server`; returns its id."""
+    with db.transaction():
+        batch_id = db.insert(
+            """INSERT INTO batches (run_id, mark, server, state, calls, reserved_usd, created_at)
+               VALUES (?, ?, ?, 'planned', ?, ?, ?)""",
+            (run_id, f"recjudge-{secrets.token_hex(12)}", server, len(call_ids), reserved_usd, now()),
+        )
+        db.execute_many(
+            "UPDATE batch_calls SET batch_id = ? WHERE call_id = ? AND answered_at IS NULL",
+            [(batch_id, call_id) for call_id in call_ids],
+        )
+    return batch_id
+
+
+def batch_row(db: Database, batch_id: int) -> sqlite3.Row:
+    """One batch as stored. Raises NotFoundError."""
+    row = db.row("SELECT * FROM batches WHERE id = ?", (batch_id,))
+    if row is None:
+        raise NotFoundError(f"no batch {batch_id}")
+    return row
+
+
+def batches_of(db: Database, run_id: int, *states: BatchState) -> list[sqlite3.Row]:
+    """The run's batches, oldest first; all of them, or only those in one of `states`."""
+    rows = db.rows("SELECT * FROM batches WHERE run_id = ? ORDER BY id", (run_id,))
+    return [row for row in rows if not states or row["state"] in states]
+
+
+def known_remote_ids(db: Database, server: str) -> set[str]:
+    """The remote ids of the batches at `server` that belong to a run."""
+    return set(
+        db.column("SELECT remote_id FROM batches WHERE server = ? AND remote_id IS NOT NULL", (server,))
+    )
+
+
+def calls_in_batch(db: Database, batch_id: int, custom_ids: Sequence[str]) -> int:
+    """The number of these names that belong to the batch."""
+    return db.number(
+        """SELECT count(*) FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value
+           WHERE b.batch_id = ?""",
+        (json.dumps(list(custom_ids)), batch_id),
+    )
+
+
+def mark_requested(db: Database, batch_id: int, file_id: str) -> None:
+    """Record that the batch is being sent: from now on the server may have it, even without an answer."""
+    with db.transaction():
+        db.execute("UPDATE batches SET asked_at = ?, file_id = ? WHERE id = ?", (now(), file_id, batch_id))
+
+
+def set_submitted(db: Database, batch_id: int, remote_id: str) -> None:
+    with db.transaction():
+        db.execute(
+            "UPDATE batches SET remote_id = ?, state = 'submitted', submitted_at = ? WHERE id = ?",
+            (remote_id, now(), batch_id),
+        )
+
+
+def set_batch_progress(
+    db: Database, batch_id: int, provider_status: str, done: int | None, failed: int | None
+) -> None:
+    with db.transaction():
+        db.execute(
+            "UPDATE batches SET said = ?, done = ?, failed = ?, looked_at = ? WHERE id = ?",
+            (provider_status, done, failed, now(), batch_id),
+        )
+
+
+def end_batch(db: Database, batch_id: int, state: BatchState, error: str = "") -> None:
+    """End the batch; its unanswered calls may be sent again."""
+    with db.transaction():
+        db.execute(
+            "UPDATE batches SET state = ?, error = ?, collected_at = ? WHERE id = ?",
+            (state, error, now(), batch_id),
+        )
+        _let_go(db, batch_id)
+
+
+def forget_batch(db: Database, batch_id: int) -> None:
+    """Delete a batch that the server never accepted."""
+    with db.transaction():
+        _let_go(db, batch_id)
+        db.execute("DELETE FROM batches WHERE id = ?", (batch_id,))
+
+
+def detach_batch(db: Database, batch_id: int) -> None:
+    """Detach the batch from its remote id, which turned out to belong to another batch."""
+    with db.transaction():
+        db.execute(
+            "UPDATE batches SET state = 'planned', remote_id = NULL, submitted_at = NULL WHERE id = ?",
+            (batch_id,),
+        )
+
+
+def _let_go(db: Database, batch_id: int) -> None:
+    db.execute(
+        "UPDATE batch_calls SET batch_id = NULL WHERE batch_id = ? AND answered_at IS NULL", (batch_id,)
+    )

@@ -1,1 +1,0 @@
-"""Cases, and snapshots of what a judge was shown."""

@@ -1,0 +1,608 @@
+"""The data of a project: users, items, systems, texts, images, and the parts of it that are chosen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from recjudge_tui.domain.material import ExplanationView, ItemView
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, OccasionFilter
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import NotFoundError
+from recjudge_tui.store.cases import occasion_condition
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.facts import held_out_type, shown_event, shown_events, with_unit_in
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.material import ImageView, ItemView
+
+
+# ---- catalogue ---------------------------------------------------------------------------------------------------
+
+
+_NAMED = 8
+
+
+def systems(db: Database, project_id: int) -> list[str]:
+    """The systems that have lists, by name."""
+    return db.column(
+        """SELECT DISTINCT s.system FROM slates s JOIN slate_imports si ON si.slate_id = s.id
+               WHERE s.project_id = ? ORDER BY s.system""",
+        (project_id,),
+    )
+
+
+def known_systems(db: Database, project_id: int) -> set[str]:
+    """Every system named by a list, an explanation or a case of the project."""
+    rows = db.rows(
+        """SELECT system FROM slates WHERE project_id = ?1
+           UNION SELECT system FROM explanations WHERE project_id = ?1
+           UNION SELECT system_a FROM cases WHERE project_id = ?1
+           UNION SELECT system_b FROM cases WHERE project_id = ?1""",
+        (project_id,),
+    )
+    return {row[0] for row in rows} - {""}
+
+
+def check_systems(
+    db: Database, project_id: int, wanted: Sequence[str], next_step: str = "Leave out --systems for all."
+) -> None:
+    """Raises NotFoundError for a system that no case or list of the project has.
+
+    The error names the existing systems.
+    """
+    if not wanted:
+        return
+    known = sorted(known_systems(db, project_id))
+    unknown = [system for system in wanted if system not in known]
+    if unknown:
+        more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+        raise NotFoundError(
+            f"no system “{one_line(unknown[0], 60)}” in this project",
+            f"Available: {', '.join(one_line(system, 60) for system in known[:_NAMED])}{more}."
+            if known
+            else "Nothing in it has a system.",
+            next_step,
+        )
+
+
+def check_judgeable(
+    db: Database, project_id: int, wanted: Sequence[str], known: Sequence[str], what: str = "lists"
+) -> None:
+    """Raises NotFoundError for a system that the project does not have, or that is not among `known`, the systems that have
+    `what`.
+    """
+    check_systems(db, project_id, wanted)
+    for system in wanted:
+        if system not in known:
+            raise NotFoundError(
+                f"no {what} by “{one_line(system, 60)}” in this project",
+                f"Systems with {what}: {', '.join(known) or 'none'}.",
+            )
+
+
+def slate_systems(db: Database, project_id: int) -> dict[int, str]:
+    """Slate id -> its system, for every list of a project."""
+    return db.pairs("SELECT id, system FROM slates WHERE project_id = ?", (project_id,))
+
+
+class CurrentSlate(NamedTuple):
+    """A system's current list for a user on one occasion."""
+
+    system: str
+    slate_id: int
+    occasion: Occasion
+
+
+def current_slates(db: Database, project_id: int) -> dict[str, list[CurrentSlate]]:
+    """user_id -> the user's lists, by context, system and time; users sorted by name."""
+    slates: dict[str, list[CurrentSlate]] = {}
+    for user_id, system, slate_id, context, served_at in db.execute(
+        """SELECT user_id, system, slate_id, context, served_at FROM v_current_slates WHERE project_id = ?
+           ORDER BY user_id, context, system, served_at""",
+        (project_id,),
+    ):
+        slates.setdefault(user_id, []).append(CurrentSlate(system, slate_id, Occasion(context, served_at)))
+    return slates
+
+
+def newest_slates(db: Database, project_id: int) -> dict[str, dict[str, CurrentSlate]]:
+    """user_id -> system -> the list that was served last (of equal times, that of the last context by name)."""
+    return {
+        user: {
+            slate.system: slate
+            for slate in sorted(slates, key=lambda s: (s.occasion.served_at, s.occasion.context))
+        }
+        for user, slates in current_slates(db, project_id).items()
+    }
+
+
+def slate_digests(db: Database, project_id: int) -> dict[int, str]:
+    """slate id -> digest of its items and their scores, independent of user and system."""
+    return db.pairs("SELECT id, digest FROM slates WHERE project_id = ?", (project_id,))
+
+
+def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
+    """user_id -> the number of distinct events in the `days` before `until` (empty: before the user's last event).
+
+    Held-out events do not count; events without a time do. Users without events are left out.
+    """
+    return db.pairs(
+        f"""WITH met AS ({shown_events("?1")}),
+                 ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
+                 windows AS (SELECT user_id, last,
+                               ifnull(strftime('%Y-%m-%dT%H:%M:%S+00:00', last, '-' || ?2 || ' days'), '') AS first
+                             FROM ends)
+            SELECT m.user_id, count(*) FROM met m JOIN windows w ON w.user_id = m.user_id
+            WHERE m.timestamp = '' OR m.timestamp BETWEEN w.first AND w.last GROUP BY m.user_id""",
+        (project_id, days, until),
+    )
+
+
+def heldout_types(db: Database, project_id: int) -> Sequence[str]:
+    """The held-out event types of a project."""
+    return db.column(
+        f"SELECT DISTINCT type FROM events WHERE project_id = ? AND {held_out_type()} ORDER BY type",
+        (project_id,),
+    )
+
+
+def event_counts(db: Database, project_id: int) -> dict[str, int]:
+    """event type -> the number of stored events, for types that judges may see.
+
+    An event in two imports counts twice.
+    """
+    return db.pairs(
+        f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
+        (project_id,),
+    )
+
+
+def repeated_events(db: Database, project_id: int) -> int:
+    """How many of the stored events that judges may see are also in another import."""
+    imports: int = db.value(
+        "SELECT count(*) FROM imports WHERE project_id = ? AND kind = 'events' AND undone_at IS NULL",
+        (project_id,),
+    )
+    if imports < 2:
+        return 0
+    stored = sum(event_counts(db, project_id).values())
+    different: int = db.value(f"SELECT count(*) FROM ({shown_events('?')})", (project_id,))
+    return stored - different
+
+
+class Replaceable(NamedTuple):
+    """A table of lists or texts, its links to imports, and the columns that are equal in rows that replace
+    each other."""
+
+    table: str
+    links: str
+    key: str
+    owner: str
+
+
+LISTS = Replaceable("slates", "slate_imports", "slate_id", "user_id, system, context, served_at")
+TEXTS = Replaceable(
+    "explanations", "explanation_imports", "explanation_id", "user_id, item_id, system, context, served_at"
+)
+
+
+def was_replaced(db: Database, project_id: int, content: Replaceable) -> bool:
+    """Whether a later import replaced any list or text of the project."""
+    return bool(
+        db.number(
+            f"""SELECT EXISTS (SELECT 1 FROM {content.table} WHERE project_id = ? GROUP BY {content.owner}
+            HAVING count(*) > 1)""",
+            (project_id,),
+        )
+    )
+
+
+# ---- texts -------------------------------------------------------------------------------------------------------
+
+
+Owner = Literal["item", "user", "explanation"]
+_FIRST_CASES = 5
+
+
+class DataText(NamedTuple):
+    """A text and its place: the item, user or explanation (`id`), and the field."""
+
+    owner: Owner
+    id: str
+    field: str
+    text: str
+
+
+class ShowingCases(NamedTuple):
+    """The number of cases that show a text, and the ids of the first five."""
+
+    total: int
+    first: tuple[int, ...]
+
+
+NOWHERE = ShowingCases(0, ())
+
+
+def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
+    """Every non-empty text of the current data: items, users, their searches, explanations.
+
+    Rows are read lazily. Held-out events are left out, because no judge sees them.
+    """
+    yield from _items(db, project_id)
+    yield from _users(db, project_id)
+    yield from _searches(db, project_id)
+    yield from _explanations(db, project_id)
+
+
+def _items(db: Database, project_id: int) -> Iterator[DataText]:
+    # the newest import of an item counts; it comes last in the order of the primary key
+    rows = db.execute(
+        """SELECT item_id, title, brand, category, attributes FROM items WHERE project_id = ?
+           ORDER BY project_id, item_id, import_id""",
+        (project_id,),
+    )
+    for identity, title, brand, category, attributes in _last_of_each(rows):
+        for field, text in (("title", title), ("brand", brand), ("category", category)):
+            if text:
+                yield DataText("item", identity, field, text)
+        yield from _attributes("item", identity, attributes)
+
+
+def _last_of_each(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """The last row of each group of consecutive rows with the same first column."""
+    held: tuple[str, ...] | None = None
+    for row in rows:
+        if held is not None and held[0] != row[0]:
+            yield held
+        held = row
+    if held is not None:
+        yield held
+
+
+def _users(db: Database, project_id: int) -> Iterator[DataText]:
+    for row in db.execute(
+        "SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,)
+    ):
+        yield from _attributes("user", row["user_id"], row["attributes"])
+
+
+def _searches(db: Database, project_id: int) -> Iterator[DataText]:
+    rows = db.execute(
+        f"""SELECT DISTINCT user_id, type, text FROM events
+            WHERE project_id = ? AND {shown_event()}""",
+        (project_id,),
+    )
+    for row in rows:
+        yield DataText("user", row["user_id"], "event type", row["type"])
+        if row["text"]:
+            yield DataText("user", row["user_id"], "search", row["text"])
+
+
+def _explanations(db: Database, project_id: int) -> Iterator[DataText]:
+    rows = db.execute(
+        "SELECT explanation_id, text, reference, attributes FROM v_current_explanations WHERE project_id = ?",
+        (project_id,),
+    )
+    for row in rows:
+        identity = str(row["explanation_id"])
+        yield DataText("explanation", identity, "text", row["text"])
+        if row["reference"]:
+            yield DataText("explanation", identity, "reference", row["reference"])
+        yield from _attributes("explanation", identity, row["attributes"])
+
+
+def _attributes(owner: Owner, identity: str, attributes: str) -> Iterator[DataText]:
+    if attributes in ("", "{}"):
+        return
+    for name, value in json.loads(attributes).items():
+        yield DataText(owner, identity, f"attribute {name}", str(value))
+        yield DataText(owner, identity, "attribute name", name)
+
+
+def cases_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> Mapping[str, ShowingCases]:
+    """id -> the cases that show it; ids that no case shows are left out.
+
+    An item is shown by lists, by its users' events (all of them, although the window of a run may be shorter) and by
+    its explanations; a user by all of their cases; an explanation by its own case.
+    """
+    cases: dict[str, ShowingCases] = {}
+    wanted = json.dumps(list(ids), ensure_ascii=False)
+    rows = db.rows(
+        f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
+            SELECT id, case_id, total FROM (
+              SELECT id, case_id, count(*) OVER (PARTITION BY id) AS total,
+                row_number() OVER (PARTITION BY id ORDER BY case_id) AS place FROM shown)
+            WHERE place <= {_FIRST_CASES} ORDER BY id, case_id""",
+        (project_id, wanted),
+    )
+    for row in rows:
+        first = cases.get(row["id"], NOWHERE).first
+        cases[row["id"]] = ShowingCases(row["total"], (*first, row["case_id"]))
+    return cases
+
+
+def case_ids_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> list[int]:
+    """The ids of all cases that show any of the ids, as defined in `cases_with`."""
+    return db.column(
+        f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
+            SELECT DISTINCT case_id FROM shown""",
+        (project_id, json.dumps(list(ids), ensure_ascii=False)),
+    )
+
+
+_SHOWN: dict[Owner, str] = {
+    "item": f"""
+      SELECT si.item_id, c.id FROM slate_items si JOIN cases c ON c.slate_a = si.slate_id
+        WHERE si.item_id IN (SELECT id FROM wanted) AND c.project_id = ?1
+      UNION SELECT si.item_id, c.id FROM slate_items si JOIN cases c ON c.slate_b = si.slate_id
+        WHERE si.item_id IN (SELECT id FROM wanted) AND c.project_id = ?1
+      UNION SELECT e.item_id, c.id FROM events e
+        JOIN cases c ON c.project_id = ?1 AND c.kind IN ('list', 'pair', 'explanation') AND c.user_id = e.user_id
+        WHERE e.project_id = ?1 AND e.item_id IN (SELECT id FROM wanted) AND {shown_event("e")}
+      UNION SELECT item_id, id FROM cases WHERE project_id = ?1 AND item_id IN (SELECT id FROM wanted)""",
+    "user": "SELECT user_id, id FROM cases WHERE project_id = ?1 AND user_id IN (SELECT id FROM wanted)",
+    "explanation": """SELECT CAST(explanation_id AS TEXT), id FROM cases WHERE project_id = ?1
+      AND explanation_id IN (SELECT CAST(id AS INTEGER) FROM wanted)""",
+}
+
+
+# ---- item views --------------------------------------------------------------------------------------------------
+
+
+class ItemViews:
+    """The descriptions of a project's items, each read once. `made` contains descriptions of generated items,
+    which the project does not have."""
+
+    def __init__(self, db: Database, project_id: int, made: Iterable[ItemView] = ()) -> None:
+        self._db, self._project_id = db, project_id
+        self._views: dict[str, ItemView] = {item.item_id: item for item in made}
+
+    def of(self, ids: Collection[str]) -> Mapping[str, ItemView]:
+        """item_id -> its description, for these ids and those read before.
+
+        An unknown item has its id as title.
+        """
+        unread = sorted(set(ids).difference(self._views))
+        if unread:
+            self._views.update((item, ItemView(item_id=item, title=item)) for item in unread)
+            for row in self._db.rows(
+                """SELECT item_id, title, brand, category, attributes FROM v_current_items
+                   WHERE project_id = ? AND item_id IN (SELECT value FROM json_each(?))""",
+                (self._project_id, json.dumps(unread)),
+            ):
+                attributes = json.loads(row["attributes"]) if row["attributes"] else {}
+                self._views[row["item_id"]] = ItemView(**{**dict(row), "attributes": attributes})
+        return self._views
+
+
+def slate_tops(
+    db: Database, items: ItemViews, slate_ids: Iterable[int], top_k: int
+) -> dict[int, tuple[ItemView, ...]]:
+    """slate id -> its first `top_k` items, best first."""
+    wanted = list(slate_ids)
+    rows = db.rows(
+        """SELECT value, (SELECT json_group_array(item_id) FROM (
+             SELECT item_id FROM slate_items WHERE slate_id = value AND rank <= ?2 ORDER BY rank))
+           FROM json_each(?1)""",
+        (json.dumps(wanted), top_k),
+    )
+    # one text for the parser: a call for each of a hundred thousand lists takes longer than their ids
+    ids = json.loads(f"[{','.join([row[1] for row in rows])}]")
+    views = items.of(set(chain.from_iterable(ids)))
+    return {slate: tuple(map(views.__getitem__, top)) for slate, top in zip(wanted, ids, strict=True)}
+
+
+def slate_top(db: Database, project_id: int, slate_id: int, top_k: int) -> tuple[ItemView, ...]:
+    """The first `top_k` items of one list, best first."""
+    return slate_tops(db, ItemViews(db, project_id), [slate_id], top_k)[slate_id]
+
+
+def slate_items(db: Database, slate_id: int) -> list[str]:
+    """The ids of a slate's items, best first."""
+    return db.column("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
+
+
+# ---- explanations ------------------------------------------------------------------------------------------------
+
+
+class ExplanationKey(NamedTuple):
+    """Identifies an explanation; `id` is its row."""
+
+    user_id: str
+    item_id: str
+    system: str
+    id: int
+    occasion: Occasion = NO_OCCASION
+
+
+def explanation_systems(db: Database, project_id: int) -> list[str]:
+    """The systems that have explanations, by name."""
+    return db.column(
+        """SELECT DISTINCT e.system FROM explanations e JOIN explanation_imports ei ON ei.explanation_id = e.id
+           WHERE e.project_id = ? ORDER BY e.system""",
+        (project_id,),
+    )
+
+
+def current_explanations(db: Database, project_id: int) -> list[ExplanationKey]:
+    """The newest explanation of each user, item, system and occasion, in this order."""
+    rows = db.rows(
+        """SELECT user_id, item_id, system, explanation_id, context, served_at FROM v_current_explanations
+           WHERE project_id = ? ORDER BY user_id, item_id, system, context, served_at""",
+        (project_id,),
+    )
+    return [ExplanationKey(row[0], row[1], row[2], row[3], Occasion(row[4], row[5])) for row in rows]
+
+
+def explanation_view(db: Database, project_id: int, explanation_id: int) -> ExplanationView:
+    """The text and its item with its current description; an unknown item has its id as title."""
+    row = db.row(
+        """SELECT e.item_id, e.text, i.title, i.brand, i.category, i.attributes FROM explanations e
+           LEFT JOIN v_current_items i ON i.project_id = e.project_id AND i.item_id = e.item_id
+           WHERE e.project_id = ? AND e.id = ?""",
+        (project_id, explanation_id),
+    )
+    assert row is not None, "explanations that a case refers to are not deleted"
+    item = ItemView(
+        item_id=row["item_id"],
+        title=row["title"] if row["title"] is not None else row["item_id"],
+        brand=row["brand"] or "",
+        category=row["category"] or "",
+        attributes=json.loads(row["attributes"]) if row["attributes"] else {},
+    )
+    return ExplanationView(item=item, text=row["text"])
+
+
+def truth_raters(db: Database, project_id: int) -> list[str]:
+    """The ground-truth raters that scored explanations, by name."""
+    return db.column(
+        f"""SELECT r.name FROM raters r WHERE r.project_id = ? AND r.kind = 'ground_truth' AND EXISTS (
+             SELECT 1 FROM verdicts v
+             WHERE v.rater_id = r.id AND {with_unit_in("v.protocol", "explanation")}
+           ) ORDER BY r.name""",
+        (project_id,),
+    )
+
+
+def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, float]]:
+    """explanation -> aspect -> the rater's score; the id is 0 if the text was not imported before the score."""
+    scores: dict[ExplanationKey, dict[str, float]] = {}
+    for row in db.rows(
+        f"""SELECT c.user_id, c.item_id, c.system_a, ifnull(c.explanation_id, 0), c.context, c.served_at, v.aspect, v.value
+           FROM verdicts v JOIN cases c ON c.id = v.case_id
+           WHERE v.rater_id = ? AND {with_unit_in("v.protocol", "explanation")} AND v.state = 'ok'
+             AND c.kind = 'explanation'""",
+        (rater_id,),
+    ):
+        key = ExplanationKey(row[0], row[1], row[2], row[3], Occasion(row[4], row[5]))
+        scores.setdefault(key, {})[row["aspect"]] = row["value"]
+    return scores
+
+
+def text_lengths(db: Database, project_id: int) -> dict[int, float | None]:
+    """The number of characters of each explanation, by id."""
+    rows = db.rows("SELECT id, length(text) FROM explanations WHERE project_id = ?", (project_id,))
+    return {row[0]: float(row[1]) for row in rows}
+
+
+# ---- images ------------------------------------------------------------------------------------------------------
+
+
+class StoredImage(NamedTuple):
+    """An image with its content, which is JPEG."""
+
+    view: ImageView
+    content: bytes
+
+
+def add_image(db: Database, image: StoredImage) -> None:
+    """Store an image unless it is stored already. Call inside a transaction."""
+    db.execute(
+        "INSERT INTO images (digest, width, height, content) VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING",
+        (image.view.digest, image.view.width, image.view.height, image.content),
+    )
+
+
+def image_contents(db: Database, digests: Collection[str]) -> dict[str, bytes]:
+    """digest -> the bytes of each of these images. Raises NotFoundError when one is not stored."""
+    rows = db.rows(
+        "SELECT digest, content FROM images WHERE digest IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(digests)),),
+    )
+    contents = {row[0]: row[1] for row in rows}
+    if missing := sorted(set(digests) - contents.keys()):
+        raise NotFoundError(
+            f"image {missing[0][:12]}… is not stored any more", "It was deleted from the database."
+        )
+    return contents
+
+
+def item_images(db: Database, project_id: int, items: Collection[str]) -> dict[str, ImageView]:
+    """item_id -> its current image, for those of these items that have one."""
+    from recjudge_tui.domain.material import ImageView
+
+    rows = db.rows(
+        """SELECT i.item_id, m.digest, m.width, m.height FROM v_current_items i JOIN images m ON m.digest = i.image
+           WHERE i.project_id = ? AND i.item_id IN (SELECT value FROM json_each(?))""",
+        (project_id, json.dumps(sorted(items))),
+    )
+    return {row[0]: ImageView(digest=row[1], width=row[2], height=row[3]) for row in rows}
+
+
+def with_images(items: Collection[ItemView], images: Mapping[str, ImageView]) -> tuple[ItemView, ...]:
+    """The items, each with its image where it has one."""
+    return tuple(
+        item.model_copy(update={"image": images[item.item_id]}) if item.item_id in images else item
+        for item in items
+    )
+
+
+def any_images(db: Database, project_id: int) -> bool:
+    """Whether items of the project have images."""
+    row = db.row("SELECT 1 FROM items WHERE project_id = ? AND image IS NOT NULL LIMIT 1", (project_id,))
+    return row is not None
+
+
+def brought_images(db: Database, import_id: int) -> bool:
+    """Whether items of this import have images."""
+    return db.row("SELECT 1 FROM items WHERE import_id = ? AND image IS NOT NULL", (import_id,)) is not None
+
+
+def delete_unused_images(db: Database) -> None:
+    """Delete the images that belong to no item and were shown in no run. Call inside a transaction."""
+    db.execute(
+        """DELETE FROM images WHERE NOT EXISTS (SELECT 1 FROM items WHERE items.image = images.digest)
+           AND digest NOT IN (
+             SELECT shown.value FROM snapshots s, json_tree(s.content) shown
+             WHERE s.content LIKE '%"digest":%' AND shown.key = 'digest' AND shown.type = 'text')"""
+    )
+
+
+# ---- segments ----------------------------------------------------------------------------------------------------
+
+
+def user_values(db: Database, project_id: int, attribute: str) -> dict[str, str]:
+    """user_id -> the value of an attribute, for the users who have one."""
+    values = {}
+    for user_id, text in _attributes_of(db, project_id):
+        if value := str(json.loads(text).get(attribute, "")).strip():
+            values[user_id] = value
+    return values
+
+
+def user_attribute_names(db: Database, project_id: int) -> list[str]:
+    """The attributes that any user has, by name."""
+    return sorted({name for _, text in _attributes_of(db, project_id) for name in json.loads(text)})
+
+
+def _attributes_of(db: Database, project_id: int) -> list[tuple[str, str]]:
+    rows = db.rows("SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,))
+    return [(row[0], row[1]) for row in rows]
+
+
+def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:
+    """user_id -> the number of distinct events that a judge may be shown, for all users with lists, texts or cases."""
+    return db.pairs(
+        f"""WITH known AS (
+              SELECT user_id FROM cases WHERE project_id = :project
+              UNION SELECT user_id FROM slates WHERE project_id = :project
+              UNION SELECT user_id FROM explanations WHERE project_id = :project),
+            met AS ({shown_events(":project")})
+            SELECT k.user_id, count(m.user_id) FROM known k LEFT JOIN met m ON m.user_id = k.user_id GROUP BY k.user_id""",
+        {"project": project_id},
+    )
+
+
+def context_counts(
+    db: Database, project_id: int, occasions: OccasionFilter, *, of_lists: bool
+) -> dict[str, int]:
+    """context -> the number of its cases (of its current lists), the most first, equal numbers by name."""
+    sql, parameters = occasion_condition(occasions, "t")
+    return db.pairs(
+        f"""SELECT context, count(*) AS uses FROM {"v_current_slates" if of_lists else "cases"} t
+            WHERE project_id = :project AND {sql} GROUP BY context ORDER BY uses DESC, context""",
+        parameters | {"project": project_id},
+    )

@@ -1,1 +1,0 @@
-"""Imported data: items, users, events, lists, explanations."""

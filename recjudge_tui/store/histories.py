@@ -1,0 +1,565 @@
+"""What users did: histories as judges see them, events held out from judges, and what metrics are computed on."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from recjudge_tui.domain.datasets import Scale, dataset_of
+from recjudge_tui.domain.event_types import JUDGEMENT
+from recjudge_tui.domain.material import CaseKind, ShownEvent
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, import_period, meant_occasions
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList, evaluation_data
+from recjudge_tui.store.cases import (
+    ADVERSARIAL_CASE,
+    CaseKey,
+    current_keys,
+    ensure_case,
+    ensure_cases,
+    occasion_condition,
+    slate_periods,
+)
+from recjudge_tui.store.data import (
+    ItemViews,
+    current_explanations,
+    current_slates,
+)
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event, shown_events
+
+# ---- histories ---------------------------------------------------------------------------------------------------
+
+
+class _EventRow(NamedTuple):
+    type: str
+    timestamp: str
+    text: str
+    value: float | None
+    item_id: str
+    scale: Scale | None
+    # the occasions whose judges must not see it
+    held_for: HeldFor = ()
+
+
+@dataclass(frozen=True)
+class UserHistory:
+    """One user with all events that judges may be shown, newest first; events without a time come last."""
+
+    user_id: str
+    attributes: dict[str, str]
+    events: tuple[_EventRow, ...]
+    items: ItemViews
+    # place in `events` -> the event as shown: windows of several lists overlap
+    _shown: dict[int, ShownEvent] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def last_time(self) -> str:
+        """The time of the newest event, ISO 8601 UTC; empty if no event has one."""
+        return self.events[0].timestamp if self.events else ""
+
+    def count_from(self, time: str) -> int:
+        """The number of events at `time` or later; none if it is empty."""
+        return len(self._times) - bisect_left(self._times, time) if time else 0
+
+    @property
+    def differs_by_context(self) -> bool:
+        """Whether any event is shown in one context but not in another."""
+        return self._is_held and any(held.context for event in self.events for held in event.held_for)
+
+    @property
+    def undated(self) -> int:
+        """The number of events without a time."""
+        return len(self.events) - len(self._times)
+
+    def within(
+        self, since: str, until: str, limit: int, *, before: str = "", occasion: Occasion = NO_OCCASION
+    ) -> list[ShownEvent]:
+        """The events from `since` to `until` (inclusive; empty: any), without events at `before` or later and
+        without copies of events held out for the occasion.
+
+        At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a time count.
+        """
+        places = self._places(since, until, before)
+        if self._is_held:
+            places = [at for at in places if not is_held_for(self.events[at].held_for, occasion)]
+        if len(places) > limit:
+            places = self._first_of_each_type(places, limit)
+        shown = self._shown
+        if unseen := [place for place in places if place not in shown]:
+            self._show(unseen)
+        return [shown[place] for place in places]
+
+    def _places(self, since: str, until: str, before: str) -> Sequence[int]:
+        """The places of the events in a window, and of those without a time."""
+        times = self._times
+        last = bisect_right(times, until) if until else len(times)
+        if before:
+            last = min(last, bisect_left(times, before))
+        first = bisect_left(times, since)
+        # the newest event has the first place, and the first time is the oldest
+        dated = range(len(times) - last, len(times) - first)
+        undated = range(len(times), len(self.events))
+        return [*dated, *undated] if undated else dated
+
+    @cached_property
+    def _times(self) -> list[str]:
+        """The times that are known, in ascending order."""
+        return [event.timestamp for event in reversed(self.events) if event.timestamp]
+
+    @cached_property
+    def _is_held(self) -> bool:
+        return any(event.held_for for event in self.events)
+
+    def _first_of_each_type(self, places: Iterable[int], limit: int) -> list[int]:
+        taken: Counter[str] = Counter()
+        first = []
+        for place in places:
+            taken[self.events[place].type] += 1
+            if taken[self.events[place].type] <= limit:
+                first.append(place)
+        return first
+
+    def _show(self, places: Collection[int]) -> None:
+        views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
+        for place in places:
+            row = self.events[place]
+            self._shown[place] = ShownEvent(
+                type=row.type,
+                timestamp=row.timestamp,
+                text=row.text,
+                value=row.value,
+                item=views[row.item_id] if row.item_id else None,
+                scale=None if row.value is None else row.scale,
+            )
+
+
+def read_histories(
+    db: Database, project_id: int, users: Collection[str], items: ItemViews
+) -> dict[str, UserHistory]:
+    """user_id -> the history of each of these users. An event that is in two imports counts once."""
+    wanted = json.dumps(list(users))
+    attributes = {
+        row[0]: json.loads(row[1]) if row[1] else {}
+        for row in db.rows(
+            """SELECT user_id, attributes FROM v_current_users
+               WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?))""",
+            (project_id, wanted),
+        )
+    }
+    scales, copies = _scales(db, project_id), occasion_copies(db, project_id, wanted)
+    events: dict[str, list[_EventRow]] = {user: [] for user in users}
+    for user, type_, time, text, value, item, source in db.rows(
+        f"""SELECT user_id, type, timestamp, text, value, item_id, min(import_id) FROM events
+            WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?)) AND {shown_event()}
+            GROUP BY {SAME_EVENT}
+            ORDER BY user_id, timestamp DESC, min(id) DESC""",
+        (project_id, wanted),
+    ):
+        held_for = copies.get((user, type_, time, text, value, item), ()) if copies else ()
+        events[user].append(_EventRow(type_, time, text, value, item, scales.get(source), held_for))
+    return {
+        user: UserHistory(user, attributes.get(user, {}), tuple(rows), items) for user, rows in events.items()
+    }
+
+
+def _scales(db: Database, project_id: int) -> dict[int, Scale]:
+    """import id -> the scale of its values, if its layout has one."""
+    rows = db.rows("SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,))
+    known = {row[0]: dataset_of(row[1]) for row in rows}
+    return {source: dataset.scale for source, dataset in known.items() if dataset and dataset.scale}
+
+
+def read_history(db: Database, project_id: int, user_id: str) -> UserHistory:
+    return read_histories(db, project_id, [user_id], ItemViews(db, project_id))[user_id]
+
+
+# ---- held out copies ---------------------------------------------------------------------------------------------
+
+
+class HeldOutCopies(NamedTuple):
+    """The number of visible events that are copies of events held out for all lists of the user (`of_all`) or
+    for some (`of_some`). `visible` counts the events that a judge may still be shown."""
+
+    of_all: int
+    of_some: int
+    visible: int
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences that tell a person about the copies; none if there are no copies."""
+        sentences = []
+        if self.of_all:
+            are = "is a copy of a held-out event" if self.of_all == 1 else "are copies of held-out events"
+            rest = "" if self.visible else "; no event is left that a judge may see"
+            sentences.append(
+                f"{quantity(self.of_all, 'event')} {are} (the same user and item, and no difference in "
+                f"any field): they are not shown to judges and not counted{rest}"
+            )
+        if self.of_some:
+            are = "is a copy of an event" if self.of_some == 1 else "are copies of events"
+            sentences.append(
+                f"{quantity(self.of_some, 'event')} {are} held out for one occasion: judges do not see them with the lists"
+                " of that occasion"
+            )
+        return sentences
+
+
+def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
+    """The copies in a project. Fast if there are none."""
+    of_all: int = db.value("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
+    of_some: int = db.value(
+        """SELECT count(DISTINCT k.event_id) FROM occasion_copies k CROSS JOIN events e ON e.id = k.event_id
+           WHERE e.project_id = ? AND e.is_copy = 0""",
+        (project_id,),
+    )
+    visible = db.value(
+        f"""SELECT count(*) FROM (SELECT 1 FROM events
+            WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()} LIMIT 1)""",
+        (project_id,),
+    )
+    return HeldOutCopies(of_all, of_some, visible)
+
+
+def repeats_note(db: Database, project_id: int) -> list[str]:
+    """A sentence about visible events that share user and item with a held-out event but differ in time,
+    value, type or context, such as a repeated purchase. Empty if there are none.
+    """
+    count: int = db.value(
+        """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
+           GROUP BY event_id HAVING NOT max(is_copy))""",
+        (project_id,),
+    )
+    if not count:
+        return []
+    have = "has" if count == 1 else "have"
+    differs = "but another time, value, type or context: judges see them"
+    return [f"{quantity(count, 'event')} {have} the user and item of a held-out event, {differs}"]
+
+
+def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
+    """Mark the copies among the events of these imports, and those that the imports reveal in older ones.
+
+    Call inside their transaction.
+    """
+    if not _holds_out(db, "project_id", project_id):
+        return
+    for import_id in imports:
+        _mark(db, "import_id = ?", (import_id,))
+        if _holds_out(db, "import_id", import_id):
+            users = f"SELECT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
+            _mark(db, f"project_id = ? AND user_id IN ({users})", (project_id, import_id))
+
+
+def held_out_users(db: Database, import_id: int) -> list[str]:
+    """The users for whom this import contains held-out events."""
+    sql = f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
+    return db.column(sql, (import_id,))
+
+
+def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
+    """Mark the copies of these users again after some of their held-out events were removed.
+
+    Call inside a transaction.
+    """
+    if not users:
+        return
+    theirs = "project_id = ? AND user_id IN (SELECT value FROM json_each(?))"
+    parameters = (project_id, json.dumps(list(users)))
+    db.execute(
+        f"DELETE FROM occasion_copies WHERE event_id IN (SELECT id FROM events WHERE {theirs})", parameters
+    )
+    db.execute(f"UPDATE events SET is_copy = 0 WHERE {theirs} AND is_copy = 1", parameters)
+    _mark(db, theirs, parameters)
+
+
+def _holds_out(db: Database, column: str, value: int) -> bool:
+    return bool(
+        db.value(f"SELECT EXISTS (SELECT 1 FROM events WHERE {column} = ? AND {held_out_type()})", (value,))
+    )
+
+
+def _mark(db: Database, condition: str, parameters: tuple[object, ...]) -> None:
+    rows = db.rows(
+        f"SELECT event_id, context, served_at FROM v_held_out_matches WHERE is_copy AND {condition}",
+        parameters,
+    )
+    db.execute_many(
+        "UPDATE events SET is_copy = 1 WHERE id = ?",
+        sorted({(event,) for event, *occasion in rows if not any(occasion)}),
+    )
+    db.execute_many(
+        "INSERT OR IGNORE INTO occasion_copies VALUES (?, ?, ?)",
+        sorted({tuple(row) for row in rows if row["context"] or row["served_at"]}),
+    )
+
+
+# what the copies of one event are held out for
+HeldFor = tuple[Occasion, ...]
+# user, type, timestamp, text, value, item
+EventContent = tuple[str, str, str, str, float | None, str]
+
+
+def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventContent, HeldFor]:
+    """The occasions for which copies of these users' events are held out; `users` is a JSON array."""
+    if not db.value("SELECT EXISTS (SELECT 1 FROM occasion_copies)"):
+        return {}
+    held: dict[EventContent, HeldFor] = {}
+    for context, served_at, *content in db.rows(
+        """SELECT k.context, k.served_at, e.user_id, e.type, e.timestamp, e.text, e.value, e.item_id
+           FROM events e JOIN occasion_copies k ON k.event_id = e.id
+           WHERE e.project_id = ? AND e.user_id IN (SELECT value FROM json_each(?)) ORDER BY k.context, k.served_at""",
+        (project_id, users),
+    ):
+        user, type_, timestamp, text, value, item = content
+        key = (user, type_, timestamp, text, value, item)
+        held[key] = (*held.get(key, ()), Occasion(context, served_at))
+    return held
+
+
+def is_held_for(held_for: HeldFor, occasion: Occasion) -> bool:
+    """Whether a copy is held out for a list of this occasion: context and time do not differ where both have
+    them, and the list was not served later.
+    """
+    return any(
+        (not held.context or occasion.context in ("", held.context))
+        and (not held.served_at or occasion.served_at <= held.served_at)
+        for held in held_for
+    )
+
+
+# `is_held_for` of the event `id` and the parameters :context and :served_at
+HELD_FOR = """EXISTS (SELECT 1 FROM occasion_copies k WHERE k.event_id = events.id
+  AND (k.context = '' OR :context IN ('', k.context)) AND (k.served_at = '' OR :served_at <= k.served_at))"""
+
+
+# ---- heldout -----------------------------------------------------------------------------------------------------
+
+
+def load_evaluation_data(
+    db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
+) -> EvaluationData:
+    """All inputs of a project's offline metrics except the lists; see `stats.retrieval`."""
+
+    def read() -> EvaluationData:
+        items = db.rows(
+            "SELECT item_id, category, title FROM v_current_items WHERE project_id = ?", (project_id,)
+        )
+        categories, titles = ({row[0]: row[at] for row in items} for at in (1, 2))
+        counts = training_counts(db, project_id)
+        return evaluation_data(held_out(db, project_id), categories, counts, titles, relevant_from, gain)
+
+    return db.kept((load_evaluation_data, project_id, relevant_from, gain), read)
+
+
+def lists_of(
+    db: Database, project_id: int, system: str, chosen: CaseSelection = EVERY_CASE
+) -> Iterator[RankedList]:
+    """The chosen current lists of a system (or those that an import was the first to bring), by user, context and time,
+    including empty lists."""
+    within, parameters = occasion_condition(chosen.occasions, "c")
+    lists, brought = "v_current_slates", {}
+    if chosen.imported:
+        lists, brought = "(SELECT *, id AS slate_id FROM slates)", slate_periods(db, project_id, "import")
+    cursor = db.execute(
+        f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
+           FROM {lists} c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
+           WHERE c.project_id = :project AND c.system = :system AND {within}
+           ORDER BY c.user_id, c.context, c.served_at, c.slate_id, s.rank""",
+        parameters | {"project": project_id, "system": system},
+    )
+    for slate, ranked in ranked_lists(cursor):
+        here = chosen.segment is None or chosen.segment.holds(ranked.user_id, ranked.context)
+        if here and (not chosen.imported or brought.get(slate) == import_period(chosen.imported)):
+            yield ranked
+
+
+def ranked_lists(rows: Iterable[StoredRow]) -> Iterator[tuple[int, RankedList]]:
+    """Slate id and list, from rows (slate, user, context, time, item, score) by slate and rank."""
+    current: tuple[int, RankedList] | None = None
+    for slate_id, user_id, context, served_at, item_id, score in rows:
+        if current is None or current[0] != slate_id:
+            if current is not None:
+                yield current
+            current = (slate_id, RankedList(user_id, [], [], context, served_at))
+        if item_id is not None:
+            current[1].items.append(item_id)
+            current[1].scores.append(score)
+    if current is not None:
+        yield current
+
+
+def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
+    """user_id -> the held-out events on items, oldest first. Judgements have no mean: their 0 means "not relevant"."""
+    means = dict(
+        tuple(row)
+        for row in db.rows(
+            """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
+                 AND type <> ? AND is_copy = 0 GROUP BY user_id""",
+            (project_id, JUDGEMENT),
+        )
+    )
+    events: dict[str, list[HeldOut]] = {}
+    for user_id, item_id, kind, value, context, served_at in db.execute(
+        f"""SELECT user_id, item_id, type, value, context, served_at FROM events
+            WHERE project_id = ? AND item_id <> '' AND {held_out_type()} ORDER BY user_id, timestamp, id""",
+        (project_id,),
+    ):
+        mean = None if kind == JUDGEMENT else means.get(user_id)
+        event = HeldOut(item_id, value, mean, context, served_at)
+        events.setdefault(user_id, []).append(event)
+    return events
+
+
+def has_held_out(db: Database, project_id: int) -> bool:
+    """Whether any event of an item is held out."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()})"
+    return bool(db.value(sql, (project_id,)))
+
+
+def item_titles(db: Database, project_id: int) -> dict[str, str]:
+    """item_id -> title, for every item of the catalogue."""
+    return db.pairs("SELECT item_id, title FROM v_current_items WHERE project_id = ?", (project_id,))
+
+
+def training_counts(db: Database, project_id: int) -> dict[str, int]:
+    """item_id -> number of events that a judge may be shown.
+
+    An event that several imports contain counts once.
+    """
+    return db.pairs(
+        f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id",
+        (project_id,),
+    )
+
+
+# ---- measured ----------------------------------------------------------------------------------------------------
+
+
+class ReferredText(NamedTuple):
+    """An explanation and what the user wrote; `reference` is empty if none was imported."""
+
+    explanation_id: int
+    text: str
+    reference: str
+
+
+class MeasuredCase(NamedTuple):
+    """A case and the text, list or two lists that it is about; None for one that a label named and nobody imported."""
+
+    case_id: int
+    kind: CaseKind
+    contents: tuple[int | None, ...]
+
+
+class CaseText(NamedTuple):
+    """The text of an explanation case; `reference` is empty if the user wrote nothing."""
+
+    case_id: int
+    text: str
+    reference: str
+
+
+def referred_texts(db: Database, project_id: int) -> list[ReferredText]:
+    """The current explanations, and older ones that a case still refers to."""
+    return db.records(
+        ReferredText,
+        """SELECT id, text, reference FROM explanations WHERE project_id = ?1 AND (
+             id IN (SELECT explanation_id FROM v_current_explanations WHERE project_id = ?1)
+             OR id IN (SELECT explanation_id FROM cases WHERE project_id = ?1 AND kind = 'explanation'))
+           ORDER BY id""",
+        (project_id,),
+    )
+
+
+_EVERY_LIST = """SELECT slate_id FROM v_current_slates WHERE project_id = ?1
+  UNION SELECT slate_a FROM cases WHERE project_id = ?1 AND slate_a IS NOT NULL
+  UNION SELECT slate_b FROM cases WHERE project_id = ?1 AND slate_b IS NOT NULL"""
+
+
+def ranked_slates(
+    db: Database, project_id: int, slates: Collection[int] | None = None
+) -> Iterator[tuple[int, RankedList]]:
+    """Slate id and list: of these slates, else the current lists and older ones that a case still refers to."""
+    wanted = _EVERY_LIST if slates is None else "SELECT value FROM json_each(?2)"
+    cursor = db.execute(
+        f"""WITH wanted(id) AS ({wanted})
+           SELECT s.id, s.user_id, s.context, s.served_at, si.item_id, si.score
+           FROM wanted w JOIN slates s ON s.id = w.id AND s.project_id = ?1
+           LEFT JOIN slate_items si ON si.slate_id = s.id ORDER BY s.id, si.rank""",
+        (project_id, *([] if slates is None else [json.dumps(sorted(slates))])),
+    )
+    yield from ranked_lists(cursor)
+
+
+def current_list_ids(db: Database, project_id: int) -> dict[str, tuple[int, ...]]:
+    """System -> the ids of its current lists."""
+    rows = db.rows(
+        "SELECT system, slate_id FROM v_current_slates WHERE project_id = ? ORDER BY system, slate_id",
+        (project_id,),
+    )
+    return {system: tuple(row[1] for row in of_system) for system, of_system in groupby(rows, itemgetter(0))}
+
+
+def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
+    """Every explanation case; creates one for each current explanation. Call inside a transaction."""
+    keys = [
+        CaseKey(
+            "explanation", text.user_id, text.system, "", text.item_id, None, None, text.id, *text.occasion
+        )
+        for text in current_explanations(db, project_id)
+    ]
+    ensure_cases(db, project_id, keys)
+    rows = db.rows(
+        "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id",
+        (project_id,),
+    )
+    return [MeasuredCase(case, "explanation", (text,)) for case, text in rows]
+
+
+def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
+    """Every case of lists: creates one for each current list, and adds the existing pairs. Call inside a transaction.
+
+    Pairs that labels named before their lists were known get the current lists, as in a run.
+    """
+    keys = [
+        CaseKey("list", user_id, slate.system, "", "", slate.slate_id, None, None, *slate.occasion)
+        for user_id, slates in current_slates(db, project_id).items()
+        for slate in slates
+    ]
+    ensure_cases(db, project_id, keys)
+    bare = db.rows(
+        """SELECT user_id, system_a, system_b, context, served_at FROM cases
+           WHERE project_id = ? AND kind = 'pair' AND item_id = '' AND slate_a IS NULL AND slate_b IS NULL""",
+        (project_id,),
+    )
+    for user_id, a, b, context, served_at in bare:
+        known = current_keys(db, project_id, CaseKey("pair", user_id, a, b))
+        meant = meant_occasions(Occasion(context, served_at), known)
+        if len(meant) == 1:
+            ensure_case(db, project_id, known[meant[0]])
+    rows = db.rows(
+        f"""SELECT id, kind, slate_a, slate_b FROM cases
+           WHERE project_id = ? AND kind IN ('list', 'pair') AND NOT {ADVERSARIAL_CASE}
+             AND ifnull(slate_a, 0) NOT IN (SELECT slate_id FROM planted_faults) ORDER BY id""",
+        (project_id,),
+    )
+    return [MeasuredCase(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
+
+
+def explanation_texts(db: Database, project_id: int) -> list[CaseText]:
+    """The text of each explanation case, by case; without cases whose text is unknown."""
+    return db.records(
+        CaseText,
+        """SELECT c.id, e.text, e.reference FROM cases c JOIN explanations e ON e.id = c.explanation_id
+           WHERE c.project_id = ? AND c.kind = 'explanation' ORDER BY c.id""",
+        (project_id,),
+    )

@@ -1,0 +1,526 @@
+"""Imports of files: their record, the storing of rows, undoing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from recjudge_tui.domain.made_lists import ADVERSARIAL
+from recjudge_tui.domain.occasions import meant_occasions
+from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.store.cases import CaseKey, current_keys, ensure_case, newest_pair
+from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, delete_unused_images
+from recjudge_tui.store.database import Database, explained, now
+from recjudge_tui.store.facts import held_out_type
+from recjudge_tui.store.histories import held_out_users, mark_again
+from recjudge_tui.store.people import reopen_unanswered
+
+# ---- imports -----------------------------------------------------------------------------------------------------
+
+
+class UndoneImport(NamedTuple):
+    """The effect of undoing an import. `kept` counts the rows that stay because a case refers to them."""
+
+    import_id: int
+    project: str
+    kind: str
+    path: str
+    removed: dict[str, int]
+    kept: dict[str, int]
+
+
+def begin_import(db: Database, project_id: int, kind: ImportKind, layout: str, path: str, sha256: str) -> int:
+    """Create the row of an import; `finish_import` fills in its counts."""
+    return db.insert(
+        """INSERT INTO imports (project_id, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped, created_at)
+           VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?)""",
+        (project_id, kind, layout, path, sha256, now()),
+    )
+
+
+def finish_import(
+    db: Database, import_id: int, *, read: int, stored: int, skipped: int, warnings: Sequence[str]
+) -> None:
+    """Store an import's counts and its first warnings."""
+    db.execute(
+        "UPDATE imports SET rows_read = ?, rows_stored = ?, rows_skipped = ?, warnings = ? WHERE id = ?",
+        (read, stored, skipped, json.dumps(list(warnings), ensure_ascii=False), import_id),
+    )
+
+
+def same_import(
+    db: Database,
+    project_id: int,
+    kind: ImportKind,
+    layout: str,
+    sha256: str,
+    is_alike: Callable[[int, str], bool],
+) -> int | None:
+    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id,
+    path)` is true.
+    """
+    rows = db.rows(
+        """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
+           AND undone_at IS NULL ORDER BY id DESC""",
+        (project_id, kind, layout, sha256),
+    )
+    return next((import_id for import_id, path in rows if is_alike(import_id, path)), None)
+
+
+def brought_visible_events(db: Database, import_id: int) -> bool:
+    """Whether any event of the import is not held out."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE import_id = ? AND NOT {held_out_type()})"
+    return bool(db.value(sql, (import_id,)))
+
+
+def is_displaced(db: Database, import_id: int, kind: ImportKind) -> bool:
+    """Whether a later import replaced anything from this one.
+
+    Events and labels are never replaced: all imports of them count.
+    """
+    if kind not in _LATER_IMPORTS:
+        return False
+    return bool(db.value(f"SELECT EXISTS ({_LATER_IMPORTS[kind]})", (import_id,)))
+
+
+def _later_rows(table: str, key: str, columns: str) -> str:
+    """Items or users of an import whose newest row has another content."""
+    content = columns.split(", ")
+    mine, newest = (", ".join(f"{row}.{column}" for column in content) for row in ("m", "l"))
+    return f"""SELECT 1 FROM {table} m
+               JOIN {table} l ON l.project_id = m.project_id AND l.{key} = m.{key} AND l.import_id = (
+                 SELECT max(import_id) FROM {table} WHERE project_id = m.project_id AND {key} = m.{key})
+               WHERE m.import_id = ?1 AND ({mine}) IS NOT ({newest})"""
+
+
+def _later_content(content: Replaceable) -> str:
+    """The lists or texts of an import that a later import replaced."""
+    table, links, key, owner = content
+    same = " AND ".join(f"o.{column} = m.{column}" for column in f"project_id, {owner}".split(", "))
+    return f"""SELECT 1 FROM {links} mine JOIN {table} m ON m.id = mine.{key}
+               JOIN {table} o ON {same} AND o.id <> m.id JOIN {links} later ON later.{key} = o.id
+               WHERE mine.import_id = ?1
+                 AND later.import_id > (SELECT max(import_id) FROM {links} WHERE {key} = m.id)"""
+
+
+_LATER_IMPORTS = {
+    "items": _later_rows("items", "item_id", "title, brand, category, attributes"),
+    "users": _later_rows("users", "user_id", "attributes"),
+    "lists": _later_content(LISTS),
+    "explanations": _later_content(TEXTS),
+}
+
+
+def import_of_path(db: Database, project_id: int, kind: ImportKind, path: str, before: int) -> int | None:
+    """The newest import before `before`, not undone, of this path and kind."""
+    import_id: int | None = db.value(
+        """SELECT id FROM imports WHERE project_id = ? AND kind = ? AND path = ? AND id < ?
+           AND undone_at IS NULL ORDER BY id DESC LIMIT 1""",
+        (project_id, kind, path, before),
+    )
+    return import_id
+
+
+def list_imports(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
+    """Imports, newest last: id, project, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped,
+    warnings (a JSON array of texts), created_at, undone_at."""
+    return db.rows(
+        """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,
+             i.rows_skipped, i.warnings, i.created_at, i.undone_at
+           FROM imports i JOIN projects p ON p.id = i.project_id
+           WHERE ? IS NULL OR i.project_id = ? ORDER BY i.id""",
+        (project_id, project_id),
+    )
+
+
+def undo_import(db: Database, import_id: int) -> UndoneImport:
+    """Remove exactly what one import added; its row stays, marked as undone.
+
+    Lists and explanations that another import also contains stay; those that a case refers to stay but are no longer
+    current. Labels are removed with their flags, then cases that have no other verdict, call or task, then raters
+    that have no verdict or run left. Raises NotFoundError for an unknown import, UsageError for one that was already
+    undone.
+    """
+    with db.transaction():
+        row = db.row(
+            "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?",
+            (import_id,),
+        )
+        if row is None:
+            raise NotFoundError(f"no import {import_id}", next_step="“recjudge imports list” shows them.")
+        if row["undone_at"] is not None:
+            raise UsageError(f"import {import_id} was already undone", f"On {row['undone_at']}.")
+        removed = _remove_labels(db, import_id)
+        db.execute("DELETE FROM scales WHERE import_id = ?", (import_id,))
+        held_out = held_out_users(db, import_id)
+        for table in ("items", "users", "events"):
+            removed[table] = db.execute(f"DELETE FROM {table} WHERE import_id = ?", (import_id,)).rowcount
+        mark_again(db, row["project_id"], held_out)
+        if removed["items"]:
+            delete_unused_images(db)
+        kept: dict[str, int] = {}
+        for what in _CONTENT if row["kind"] in (*_CONTENT, "labels") else ():
+            removed[what], kept[what] = _remove_content(db, row["project_id"], import_id, what)
+        db.execute("UPDATE imports SET undone_at = ? WHERE id = ?", (now(), import_id))
+    return UndoneImport(
+        import_id,
+        row["project"],
+        row["kind"],
+        row["path"],
+        {what: count for what, count in removed.items() if count},
+        {what: count for what, count in kept.items() if count},
+    )
+
+
+# kind -> its table, its link table, the link's column, the columns of a case that refer to it
+_CONTENT = {
+    "lists": ("slates", "slate_imports", "slate_id", ("slate_a", "slate_b")),
+    "explanations": ("explanations", "explanation_imports", "explanation_id", ("explanation_id",)),
+}
+
+
+def _remove_content(db: Database, project_id: int, import_id: int, what: str) -> tuple[int, int]:
+    """Remove this import's links, then every row that has neither an import nor a case.
+
+    Returns how many rows were removed, and how many of this import's stay only because a case refers to them.
+    """
+    table, links, key, columns = _CONTENT[what]
+    unlinked = f"NOT EXISTS (SELECT 1 FROM {links} l WHERE l.{key} = t.id)"
+    used = " OR ".join(f"EXISTS (SELECT 1 FROM cases c WHERE c.{column} = t.id)" for column in columns)
+    orphans = f"SELECT count(*) FROM {table} t WHERE t.project_id = ? AND {unlinked}"
+    before: int = db.value(f"{orphans} AND ({used})", (project_id,))
+    db.execute(f"DELETE FROM {links} WHERE import_id = ?", (import_id,))
+    after: int = db.value(f"{orphans} AND ({used})", (project_id,))
+    gone = db.execute(
+        f"DELETE FROM {table} AS t WHERE t.project_id = ? AND {unlinked} AND NOT ({used})", (project_id,)
+    ).rowcount
+    return gone, after - before
+
+
+def _remove_labels(db: Database, import_id: int) -> dict[str, int]:
+    mine = "FROM verdicts WHERE import_id = ?"
+    cases = db.rows(f"SELECT DISTINCT case_id {mine}", (import_id,))
+    raters = db.rows(f"SELECT DISTINCT rater_id {mine}", (import_id,))
+    removed = {"labels": db.execute(f"DELETE {mine}", (import_id,)).rowcount}
+    reopen_unanswered(db)
+    removed["cases"] = _count_each(
+        db,
+        """DELETE FROM cases WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM verdicts WHERE case_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM run_cases WHERE case_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM calls WHERE case_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM annotation_tasks WHERE case_id = ?1)""",
+        cases,
+    )
+    removed["raters"] = _count_each(
+        db,
+        """DELETE FROM raters WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM annotation_tasks WHERE rater_id = ?1)""",
+        raters,
+    )
+    return removed
+
+
+def _count_each(db: Database, sql: str, rows: Sequence[sqlite3.Row]) -> int:
+    return sum(db.execute(sql, (row[0],)).rowcount for row in rows)
+
+
+def imported_layouts(db: Database, project_id: int) -> list[str]:
+    """The layouts of the project's imports, each once, as they were stored."""
+    return db.column("SELECT DISTINCT layout FROM imports WHERE project_id = ?", (project_id,))
+
+
+# ---- loading -----------------------------------------------------------------------------------------------------
+
+
+Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
+_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+
+
+class Target(NamedTuple):
+    """Where an import's rows go. `since` is the first import of the same command."""
+
+    db: Database
+    project_id: int
+    import_id: int
+    since: int
+
+
+class Clash(NamedTuple):
+    """A verdict that the rater already has on the case; `same` if the values are equal."""
+
+    label: str
+    same: bool
+    import_id: int | None
+    run_id: int | None
+
+
+def known_content(
+    db: Database, project_id: int, kind: Literal["items", "users"]
+) -> dict[str, tuple[int, int]]:
+    """id -> (fingerprint of the content, import) of each current item or user."""
+    if kind == "items":
+        sql = """SELECT item_id, import_id, title, brand, category, attributes, image FROM v_current_items
+                 WHERE project_id = ?"""
+    else:
+        sql = "SELECT user_id, import_id, attributes FROM v_current_users WHERE project_id = ?"
+    return {row[0]: (hash(tuple(row[2:])), row[1]) for row in db.execute(sql, (project_id,))}
+
+
+def known_ids(db: Database, project_id: int, kind: Literal["items", "users"]) -> set[str]:
+    """The ids of all items or users of the project."""
+    column = "item_id" if kind == "items" else "user_id"
+    return set(db.column(f"SELECT DISTINCT {column} FROM {kind} WHERE project_id = ?", (project_id,)))
+
+
+def mentioned_ids(db: Database, project_id: int, kind: Literal["items", "users"]) -> set[str]:
+    """The ids of all items or users that any data of the project names."""
+    sources = {
+        "items": (
+            "SELECT item_id FROM items WHERE project_id = :project",
+            "SELECT item_id FROM events WHERE project_id = :project",
+            "SELECT i.item_id FROM slate_items i JOIN slates s ON s.id = i.slate_id WHERE s.project_id = :project",
+            "SELECT item_id FROM explanations WHERE project_id = :project",
+        ),
+        "users": tuple(
+            f"SELECT user_id FROM {table} WHERE project_id = :project"
+            for table in ("users", "events", "slates", "explanations")
+        ),
+    }
+    sql = " UNION ".join(sources[kind])
+    return set(db.column(sql, {"project": project_id}))
+
+
+def fingerprint(record: Item | User) -> int:
+    """A hash of the content as in `known_content`; valid within one process only."""
+    if isinstance(record, Item):
+        return hash(
+            (record.title, record.brand, record.category, _json(record.attributes), record.image or None)
+        )
+    return hash((_json(record.attributes),))
+
+
+def add_items(target: Target, items: Sequence[Item]) -> None:
+    """Store items, each one once per import. Their images are digests of stored ones."""
+    _insert_all(
+        target,
+        "items",
+        [
+            {
+                "project_id": target.project_id,
+                "item_id": item.item_id,
+                "import_id": target.import_id,
+                "title": item.title,
+                "brand": item.brand,
+                "category": item.category,
+                "attributes": _json(item.attributes),
+                "image": item.image or None,
+            }
+            for item in items
+        ],
+    )
+
+
+def add_users(target: Target, users: Sequence[User]) -> None:
+    """Store users, each one once per import."""
+    _insert_all(
+        target,
+        "users",
+        [
+            {
+                "project_id": target.project_id,
+                "user_id": user.user_id,
+                "import_id": target.import_id,
+                "attributes": _json(user.attributes),
+            }
+            for user in users
+        ],
+    )
+
+
+def add_events(target: Target, events: Sequence[Event]) -> None:
+    """Store events. This takes a fraction of the time of `insert_all` for a million rows."""
+    source = target.project_id, target.import_id
+    target.db.insert_many(
+        """INSERT INTO events (project_id, import_id, user_id, type, item_id, text, timestamp, value, context, served_at)
+        """,
+        ((*source, *event) for event in events),
+    )
+
+
+def slate_digest(slate: Slate) -> str:
+    """SHA-256 of the item ids and scores in order."""
+    return _digest(slate.items)
+
+
+def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
+    """Store a list, or link an existing equal one.
+
+    Returns the outcome and the import it refers to: `new`; `unchanged` if the current list is equal; `replaces` if an
+    earlier import has another list of this user, system and occasion; `disagrees` if an import of this command has one.
+    In the last case nothing is stored.
+    """
+    db, digest = target.db, slate_digest(slate)
+    rows = db.rows(
+        """SELECT s.id, s.digest, (SELECT max(import_id) FROM slate_imports WHERE slate_id = s.id) AS source
+           FROM slates s
+           WHERE s.project_id = ? AND s.user_id = ? AND s.system = ? AND s.context = ? AND s.served_at = ?""",
+        (target.project_id, slate.user_id, slate.system, slate.context, slate.served_at),
+    )
+    identity, outcome, source = _compare(digest, [(row[0], row[1], row[2]) for row in rows], target.since)
+    if outcome == "disagrees":
+        return outcome, source
+    if identity is None:
+        identity = db.insert(
+            """INSERT INTO slates (project_id, user_id, system, length, digest, context, served_at)
+               VALUES (?, ?, ?, ?, ?, ?, ?)""",
+            (
+                *(target.project_id, slate.user_id, slate.system, len(slate.items), digest),
+                *(slate.context, slate.served_at),
+            ),
+        )
+        db.insert_many(
+            "INSERT INTO slate_items (slate_id, rank, item_id, score)",
+            [(identity, rank, *item) for rank, item in enumerate(slate.items, start=1)],
+        )
+    db.execute("INSERT OR IGNORE INTO slate_imports VALUES (?, ?)", (identity, target.import_id))
+    return outcome, source
+
+
+def explanation_digest(explanation: Explanation) -> str:
+    """SHA-256 of text, reference and attributes."""
+    return _digest([explanation.text, explanation.reference, explanation.attributes])
+
+
+def add_explanation(target: Target, explanation: Explanation) -> tuple[Outcome, int | None]:
+    """Store an explanation, or link an existing equal one; returns what `add_slate` returns."""
+    db, digest, e = target.db, explanation_digest(explanation), explanation
+    rows = db.rows(
+        """SELECT e.id, e.digest, (SELECT max(import_id) FROM explanation_imports WHERE explanation_id = e.id)
+           FROM explanations e WHERE e.project_id = ? AND e.user_id = ? AND e.item_id = ? AND e.system = ?
+             AND e.context = ? AND e.served_at = ?""",
+        (target.project_id, e.user_id, e.item_id, e.system, e.context, e.served_at),
+    )
+    identity, outcome, source = _compare(digest, [(row[0], row[1], row[2]) for row in rows], target.since)
+    if outcome == "disagrees":
+        return outcome, source
+    if identity is None:
+        identity = db.insert(
+            """INSERT INTO explanations (project_id, user_id, item_id, system, text, reference, attributes, digest,
+                 context, served_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                *(target.project_id, e.user_id, e.item_id, e.system, e.text, e.reference),
+                *(_json(e.attributes), digest, e.context, e.served_at),
+            ),
+        )
+    db.execute("INSERT OR IGNORE INTO explanation_imports VALUES (?, ?)", (identity, target.import_id))
+    return outcome, source
+
+
+def _compare(
+    digest: str, rows: list[tuple[int, str, int | None]], since: int
+) -> tuple[int | None, Outcome, int | None]:
+    """(id of the row with this digest, outcome, import). Rows without an import are no longer current."""
+    same = next((row for row in rows if row[1] == digest), None)
+    identity = same[0] if same else None
+    newest = max((row[2] for row in rows if row[2] is not None), default=None)
+    if newest is None:
+        return identity, "new", None
+    if same is not None and same[2] == newest:
+        return identity, "unchanged", newest
+    return identity, "disagrees" if newest >= since else "replaces", newest
+
+
+class LabelledCase(NamedTuple):
+    """The case of a label. `turned` if its two systems were swapped (a before b by name). `occasions` counts those that
+    the label may mean; if there are several, the case has no lists."""
+
+    case_id: int
+    turned: bool
+    occasions: int
+
+
+def label_key(db: Database, project_id: int, label: Label) -> tuple[CaseKey, bool, int]:
+    """The key of a label's case; `turned` and `occasions` as in LabelledCase.
+
+    The case gets the project's current lists or explanation if they are known; a pair gets both lists or
+    none. A label without context and time refers to the only occasion there is. An adversarial pair is the
+    newest one with these names.
+    """
+    unit = protocol_facts(label.protocol).unit
+    turned = label.system_a > label.system_b
+    a, b = sorted((label.system_a, label.system_b)) if label.system_a else (label.system, "")
+    bare = CaseKey(unit, label.user_id, a, b, label.item_id, context=label.context, served_at=label.served_at)
+    if label.protocol == ADVERSARIAL:
+        return newest_pair(db, project_id, bare), turned, 1
+    known = current_keys(db, project_id, bare)
+    meant = meant_occasions(bare.occasion, known)
+    return known[meant[0]] if len(meant) == 1 else bare, turned, len(meant)
+
+
+def case_of_label(target: Target, cases: dict[tuple[str, ...], LabelledCase], label: Label) -> LabelledCase:
+    """The label's case, created if new; `cases` is a cache across a file."""
+    if label.case_id is not None:
+        return LabelledCase(label.case_id, label.system_a > label.system_b, 1)
+    about = (protocol_facts(label.protocol).unit, label.user_id, label.item_id, label.system)
+    place = (*map(str, about), label.system_a, label.system_b, label.context, label.served_at)
+    if place not in cases:
+        key, turned, occasions = label_key(target.db, target.project_id, label)
+        cases[place] = LabelledCase(ensure_case(target.db, target.project_id, key), turned, occasions)
+    return cases[place]
+
+
+def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Clash | None:
+    """Store a label in the orientation of its case, with its flags.
+
+    Returns None, or the existing verdict, in which case nothing is stored.
+    """
+    db = target.db
+    stored = db.row(
+        "SELECT value, label, import_id, run_id FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?",
+        (rater_id, case_id, label.aspect),
+    )
+    if stored is not None:
+        same = stored["value"] == label.value and stored["run_id"] is None
+        return Clash(stored["label"], same, stored["import_id"], stored["run_id"])
+    verdict = db.insert(
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
+             flag_count, note, created_at, order_consistent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            *(target.project_id, rater_id, case_id, label.aspect, label.protocol, target.import_id),
+            "failed" if label.value is None else "ok",
+            *(label.value, label.label, label.rule, len(label.flags), label.note, now(), _consistent(label)),
+        ),
+    )
+    if label.games:
+        db.execute_many(
+            "INSERT INTO games (verdict_id, list_order, value) VALUES (?, ?, ?)",
+            [(verdict, "ab" if game.first == "a" else "ba", game.value) for game in label.games],
+        )
+    if label.flags:
+        db.execute_many(
+            "INSERT INTO flags (verdict_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
+            [(verdict, flag.item_id, flag.issue, flag.reason) for flag in label.flags],
+        )
+    return None
+
+
+def _consistent(label: Label) -> bool | None:
+    """Whether the two orders agree; None with one order, or where a judgement failed."""
+    if len(label.games) < 2 or label.value is None:
+        return None
+    return len({game.value for game in label.games}) == 1
+
+
+def _insert_all(target: Target, table: str, rows: list[dict[str, Any]]) -> None:
+    with explained(target.db.path):
+        target.db.tables.table(table).insert_all(rows, batch_size=len(rows) or 1)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(_json(value).encode()).hexdigest()

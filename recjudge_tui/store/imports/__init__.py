@@ -1,1 +1,0 @@
-"""Imports: their records, and bulk writes."""

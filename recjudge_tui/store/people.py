@@ -1,0 +1,535 @@
+"""Tasks of annotators, and what the other annotators said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from recjudge_tui.domain.annotation import AGREED, AS_GIVEN, THIRD_PERSON, AspectAnswer, CaseAnswers, ItemFlag
+from recjudge_tui.domain.protocols import same_question
+from recjudge_tui.domain.roles import PEOPLE
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.facts import sql_list
+
+# ---- tasks -------------------------------------------------------------------------------------------------------
+
+
+_TASK = """SELECT t.id, t.project_id, t.rater_id, r.name AS rater, t.case_id, t.protocol, t.prompt_id, t.run_id,
+             t.position, t.first, t.state, t.reason, t.seconds, t.revealed_at IS NOT NULL AS revealed
+           FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id """
+
+
+class Task(NamedTuple):
+    """One case for one annotator. `first`: the list shown first, empty unless there are two."""
+
+    id: int
+    project_id: int
+    rater_id: int
+    rater: str
+    case_id: int
+    protocol: str
+    prompt_id: int
+    run_id: int | None
+    position: int
+    first: str
+    state: str
+    reason: str
+    seconds: float
+    revealed: bool
+
+
+class NewTask(NamedTuple):
+    rater_id: int
+    case_id: int
+    position: int
+    first: str
+
+
+class Assignment(NamedTuple):
+    """One annotator's tasks of one protocol, counted by state."""
+
+    rater_id: int
+    rater: str
+    protocol: str
+    open: int
+    done: int
+    skipped: int
+    revealed: int
+
+    @property
+    def all(self) -> int:
+        return self.open + self.done + self.skipped
+
+
+# ---- planning
+
+
+def task_annotators(
+    db: Database, project_id: int, protocol: str, named: Iterable[int]
+) -> dict[int, set[int]]:
+    """case id -> the annotators with a task of the protocol on it, and those of `named` who judged it without a task."""
+    annotators: dict[int, set[int]] = {}
+    for case_id, rater_id in db.rows(
+        """SELECT t.case_id, t.rater_id FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id
+             WHERE t.project_id = ?1 AND t.protocol = ?2 AND r.kind = 'annotator'
+           UNION SELECT case_id, rater_id FROM verdicts
+             WHERE rater_id IN (SELECT value FROM json_each(?3)) AND protocol = ?2""",
+        (project_id, protocol, json.dumps(list(named))),
+    ):
+        annotators.setdefault(case_id, set()).add(rater_id)
+    return annotators
+
+
+def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
+    """The cases that the annotator is assigned or has judged under another protocol.
+
+    They are excluded because each rater gives one verdict per aspect.
+    """
+    return set(
+        db.column(
+            """SELECT case_id FROM annotation_tasks WHERE rater_id = ?1 AND protocol <> ?2
+           UNION SELECT case_id FROM verdicts WHERE rater_id = ?1 AND protocol <> ?2""",
+            (rater_id, protocol),
+        )
+    )
+
+
+def last_position(db: Database, rater_id: int, protocol: str) -> int:
+    """The highest position among the annotator's tasks, 0 without tasks."""
+    position: int | None = db.value(
+        "SELECT max(position) FROM annotation_tasks WHERE rater_id = ? AND protocol = ?", (rater_id, protocol)
+    )
+    return position or 0
+
+
+def newest_run(
+    db: Database, project_id: int, protocol: str, prompt_id: int | None = None
+) -> sqlite3.Row | None:
+    """`id` and `prompt` (NAME@VERSION) of the project's newest run of the protocol (and prompt, if given)."""
+    return db.row(
+        """SELECT ru.id, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+           WHERE ru.project_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.prompt_id = ?3)
+           ORDER BY ru.id DESC LIMIT 1""",
+        (project_id, protocol, prompt_id),
+    )
+
+
+def run_shows(db: Database, run_id: int, case_id: int) -> bool:
+    """Whether the run contains the case, with snapshots of what was shown."""
+    return db.value("SELECT 1 FROM run_cases WHERE run_id = ? AND case_id = ?", (run_id, case_id)) is not None
+
+
+def add_tasks(
+    db: Database, project_id: int, protocol: str, prompt_id: int, run_id: int | None, tasks: Iterable[NewTask]
+) -> None:
+    """Store tasks. Call inside a transaction."""
+    db.execute_many(
+        """INSERT INTO annotation_tasks (project_id, protocol, prompt_id, run_id, rater_id, case_id, position, first)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        [(project_id, protocol, prompt_id, run_id, *task) for task in tasks],
+    )
+
+
+# ---- a person's own tasks
+
+
+def task_of(db: Database, task_id: int) -> Task:
+    """The task with this id. Raises NotFoundError when it no longer exists."""
+    row = db.row(_TASK + "WHERE t.id = ?", (task_id,))
+    if row is None:
+        raise NotFoundError("this task no longer exists", "Its rater was deleted in the meantime.")
+    return _task(row)
+
+
+def next_open(db: Database, rater_id: int, protocol: str) -> int | None:
+    """The id of the annotator's first open task."""
+    task_id: int | None = db.value(
+        """SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state = 'open'
+           ORDER BY position LIMIT 1""",
+        (rater_id, protocol),
+    )
+    return task_id
+
+
+def neighbour(db: Database, task: Task, step: int) -> int | None:
+    """The id of the nearest closed task before (`step` < 0) or after this one; None if there is none."""
+    way, order = ("<", "DESC") if step < 0 else (">", "ASC")
+    task_id: int | None = db.value(
+        f"""SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'
+              AND position {way} ? ORDER BY position {order} LIMIT 1""",
+        (task.rater_id, task.protocol, task.position),
+    )
+    return task_id
+
+
+def last_closed(db: Database, rater_id: int, protocol: str) -> int | None:
+    """The id of the last closed task."""
+    task_id: int | None = db.value(
+        """SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'
+           ORDER BY position DESC LIMIT 1""",
+        (rater_id, protocol),
+    )
+    return task_id
+
+
+def rater_assignment(db: Database, rater_id: int, protocol: str) -> Assignment:
+    """The annotator's tasks of the protocol. Raises NotFoundError when there are none."""
+    assignments = _assignments(db, "t.rater_id = ? AND t.protocol = ?", (rater_id, protocol))
+    if not assignments:
+        raise NotFoundError("nothing is assigned here", "“recjudge annotate plan” assigns cases.")
+    return assignments[0]
+
+
+def project_assignments(db: Database, project_id: int) -> list[Assignment]:
+    """The tasks of every annotator, one entry per annotator and protocol, by name."""
+    return _assignments(db, "t.project_id = ? AND r.kind = 'annotator'", (project_id,))
+
+
+def chosen_assignment(db: Database, project_id: int, annotator: str, protocol: str | None) -> Assignment:
+    """The tasks of one annotator. Raises NotFoundError without tasks, UsageError if the protocol is ambiguous."""
+    known = project_assignments(db, project_id)
+    own = [
+        assignment
+        for assignment in known
+        if assignment.rater == annotator and protocol in (None, assignment.protocol)
+    ]
+    if len(own) == 1:
+        return own[0]
+    if own:
+        raise UsageError(
+            f"{annotator} has tasks of several protocols",
+            f"Available: {', '.join(assignment.protocol for assignment in own)}.",
+            "Choose one with --protocol.",
+        )
+    names = ", ".join(f"{assignment.rater} ({assignment.protocol})" for assignment in known)
+    raise NotFoundError(
+        f"nothing is assigned to “{annotator}”",
+        f"Available: {names or 'no annotators'}.",
+        "“recjudge annotate plan” assigns cases.",
+    )
+
+
+def mark_opened(db: Database, task_id: int) -> None:
+    """Record when the case was first shown."""
+    with db.transaction():
+        db.execute(
+            "UPDATE annotation_tasks SET opened_at = ? WHERE id = ? AND opened_at IS NULL", (now(), task_id)
+        )
+
+
+def own_verdict(db: Database, task: Task) -> CaseAnswers:
+    """The annotator's own answers, flags and note on the case."""
+    rows = db.rows(
+        """SELECT id, aspect, value, label, note FROM verdicts
+           WHERE rater_id = ? AND case_id = ? AND protocol = ? AND state = 'ok' ORDER BY id""",
+        (task.rater_id, task.case_id, task.protocol),
+    )
+    flags = db.rows(
+        """SELECT item_id, issue, reason FROM flags WHERE verdict_id IN (SELECT value FROM json_each(?)) ORDER BY id""",
+        (json.dumps([row["id"] for row in rows]),),
+    )
+    return CaseAnswers(
+        tuple(AspectAnswer(row["aspect"], row["value"], row["label"]) for row in rows),
+        tuple(ItemFlag(*row) for row in flags),
+        next((row["note"] for row in rows if row["note"]), ""),
+    )
+
+
+def submit_verdict(
+    db: Database, task_id: int, judged: CaseAnswers, seconds: float, rule: str = AS_GIVEN
+) -> None:
+    """Store an annotator's verdict and close the task, in one transaction; replaces an earlier verdict of the task.
+
+    Note and flags are stored with the first answer. `seconds` is added to the time spent before. Raises UsageError
+    after other verdicts were revealed, without an answer, or when the annotator's verdict came from an import or a
+    run; NotFoundError when the task no longer exists.
+    """
+    if not judged.answers:
+        raise UsageError("a verdict needs an answer", next_step="Skip the case if you cannot judge it.")
+    with db.transaction():
+        task = _changeable(db, task_id)
+        for place, answer in enumerate(judged.answers):
+            flags = judged.flags if place == 0 else ()
+            verdict = _put_verdict(db, task, answer, rule, judged.note if place == 0 else "", len(flags))
+            db.execute("DELETE FROM flags WHERE verdict_id = ?", (verdict,))
+            db.execute_many(
+                "INSERT INTO flags (verdict_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
+                [(verdict, *flag) for flag in flags],
+            )
+        _close(db, task_id, "done", "", seconds)
+
+
+def close_answered(db: Database, task_id: int) -> None:
+    """Mark a task as done if a verdict of the annotator on it came from a file. Call inside a transaction."""
+    db.execute(
+        """UPDATE annotation_tasks AS t SET state = 'done', reason = '', done_at = ? WHERE id = ? AND state <> 'done'
+           AND EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
+                       AND v.protocol = t.protocol)""",
+        (now(), task_id),
+    )
+
+
+def reopen_unanswered(db: Database) -> None:
+    """Reopen the tasks that are done but have no verdict because the import that answered them was undone."""
+    db.execute(
+        """UPDATE annotation_tasks AS t SET state = 'open', done_at = NULL WHERE state = 'done'
+           AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
+                           AND v.protocol = t.protocol)"""
+    )
+
+
+def skip_task(db: Database, task_id: int, reason: str, seconds: float) -> None:
+    """Close the task without a verdict and delete an earlier one. Raises the errors of `submit_verdict`."""
+    with db.transaction():
+        task = _changeable(db, task_id)
+        db.execute(
+            """DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND protocol = ?
+               AND run_id IS NULL AND import_id IS NULL""",
+            (task.rater_id, task.case_id, task.protocol),
+        )
+        _close(db, task_id, "skipped", reason, seconds)
+
+
+def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
+    """Mark tasks as revealed: other verdicts may be shown now, and the annotator's own can no longer change.
+
+    Raises UsageError for an open task.
+    """
+    wanted = json.dumps(list(task_ids))
+    with db.transaction():
+        if db.value(
+            """SELECT count(*) FROM annotation_tasks
+               WHERE id IN (SELECT value FROM json_each(?)) AND state = 'open'""",
+            (wanted,),
+        ):
+            raise UsageError("other verdicts are shown after you have given your own")
+        db.execute(
+            """UPDATE annotation_tasks SET revealed_at = ?
+               WHERE id IN (SELECT value FROM json_each(?)) AND revealed_at IS NULL""",
+            (now(), wanted),
+        )
+
+
+def own_tasks(db: Database, rater_id: int, protocol: str) -> list[int]:
+    """The ids of the annotator's tasks of a protocol, in order."""
+    return db.column(
+        "SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? ORDER BY position",
+        (rater_id, protocol),
+    )
+
+
+def _changeable(db: Database, task_id: int) -> Task:
+    task = task_of(db, task_id)
+    if task.revealed:
+        raise UsageError(
+            "this verdict is final", "You were shown the other verdicts on this case after you gave yours."
+        )
+    return task
+
+
+def _put_verdict(db: Database, task: Task, answer: AspectAnswer, rule: str, note: str, flags: int) -> int:
+    verdict_id: int | None = db.value(
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, note,
+             flag_count, created_at)
+           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
+             label = excluded.label, rule = excluded.rule, note = excluded.note, flag_count = excluded.flag_count,
+             created_at = excluded.created_at
+             WHERE run_id IS NULL AND import_id IS NULL RETURNING id""",
+        (
+            *(task.project_id, task.rater_id, task.case_id, answer.aspect, task.protocol),
+            *(answer.value, answer.label, rule, note, flags, now()),
+        ),
+    )
+    if verdict_id is None:
+        raise UsageError(
+            f"{task.rater}'s verdict on {answer.aspect} of this case came from elsewhere",
+            "An import or a run created it.",
+            "Skip the case, or undo that import.",
+        )
+    return verdict_id
+
+
+def _close(db: Database, task_id: int, state: str, reason: str, seconds: float) -> None:
+    db.execute(
+        "UPDATE annotation_tasks SET state = ?, reason = ?, seconds = seconds + ?, done_at = ? WHERE id = ?",
+        (state, reason, max(seconds, 0.0), now(), task_id),
+    )
+
+
+def _task(row: sqlite3.Row) -> Task:
+    return Task(**{**dict(row), "revealed": bool(row["revealed"])})
+
+
+def _assignments(db: Database, where: str, parameters: tuple[object, ...]) -> list[Assignment]:
+    return db.records(
+        Assignment,
+        f"""SELECT t.rater_id, r.name, t.protocol, sum(t.state = 'open'), sum(t.state = 'done'),
+              sum(t.state = 'skipped'), sum(t.revealed_at IS NOT NULL)
+            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id WHERE {where}
+            GROUP BY t.rater_id, t.protocol ORDER BY r.name, t.protocol""",
+        parameters,
+    )
+
+
+# ---- other annotators --------------------------------------------------------------------------------------------
+
+
+class OtherVerdict(NamedTuple):
+    """Another rater's verdict on one aspect of a case. `label` is empty for numbers and failed verdicts."""
+
+    rater: str
+    rater_kind: str
+    aspect: str
+    value: float | None
+    label: str
+    reasoning: str
+
+
+class Vote(NamedTuple):
+    """One annotator's finished verdict on an aspect of a case."""
+
+    case_id: int
+    user_id: str
+    rater_id: int
+    aspect: str
+    value: float
+    label: str
+    note: str
+    system_a: str
+    system_b: str
+
+
+def other_verdicts(db: Database, task_id: int) -> list[OtherVerdict]:
+    """Everybody else's verdicts on the case, people first. Raises UsageError before the task is revealed."""
+    task = task_of(db, task_id)
+    if not task.revealed:
+        raise UsageError("other verdicts are shown after your own is final")
+    return db.records(
+        OtherVerdict,
+        f"""SELECT rater, rater_kind, aspect, value, label, reasoning FROM v_verdicts v
+            WHERE v.case_id = ? AND v.protocol IN (SELECT value FROM json_each(?)) AND rater <> ?
+            ORDER BY rater_kind NOT IN {sql_list(PEOPLE)}, rater, verdict_id""",
+        (task.case_id, json.dumps(same_question(task.protocol)), task.rater),
+    )
+
+
+def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
+    """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater."""
+    return db.records(
+        Vote,
+        """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note,
+             c.system_a, c.system_b
+           FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id AND r.kind = 'annotator'
+           JOIN cases c ON c.id = t.case_id
+           JOIN verdicts v ON v.rater_id = t.rater_id AND v.case_id = t.case_id AND v.protocol = t.protocol
+           WHERE t.project_id = ? AND t.protocol = ? AND t.state = 'done' AND v.state = 'ok'
+           ORDER BY t.case_id, v.aspect, t.rater_id""",
+        (project_id, protocol),
+    )
+
+
+def done_seconds(db: Database, rater_id: int, protocol: str) -> list[float]:
+    """The active time in seconds of each of the annotator's finished tasks, in ascending order."""
+    return db.column(
+        "SELECT seconds FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state = 'done' ORDER BY seconds",
+        (rater_id, protocol),
+    )
+
+
+def settled_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
+    """The cases that a third person has judged or skipped."""
+    return set(
+        db.column(
+            "SELECT case_id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'",
+            (rater_id, protocol),
+        )
+    )
+
+
+def finished_task(db: Database, project_id: int, protocol: str, case_id: int) -> Task:
+    """An annotator's finished task on the case. Raises UsageError when there is none."""
+    identity = db.value(
+        """SELECT t.id FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id
+           WHERE t.project_id = ? AND t.protocol = ? AND t.case_id = ? AND t.state = 'done' AND r.kind = 'annotator'
+           ORDER BY t.id LIMIT 1""",
+        (project_id, protocol, case_id),
+    )
+    if identity is None:
+        raise UsageError("this case has no finished task")
+    return task_of(db, identity)
+
+
+def save_agreed(
+    db: Database, project_id: int, rater_id: int, protocol: str, agreed: Sequence[tuple[int, AspectAnswer]]
+) -> None:
+    """Store the consensus: the verdicts on which all annotators agree, and those of a third person.
+
+    Call inside a transaction.
+    """
+    kept = json.dumps([[case_id, answer.aspect] for case_id, answer in agreed])
+    db.execute(
+        """DELETE FROM verdicts WHERE rater_id = ? AND protocol = ? AND rule = ? AND (case_id, aspect) NOT IN (
+             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))""",
+        (rater_id, protocol, AGREED, kept),
+    )
+    db.execute_many(
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
+           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?)
+           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET value = excluded.value, label = excluded.label,
+             created_at = excluded.created_at WHERE rule <> ? AND value <> excluded.value""",
+        [
+            (
+                project_id,
+                rater_id,
+                case,
+                answer.aspect,
+                protocol,
+                answer.value,
+                answer.label,
+                AGREED,
+                now(),
+                THIRD_PERSON,
+            )
+            for case, answer in agreed
+        ],
+    )
+
+
+# ---- tokens ------------------------------------------------------------------------------------------------------
+
+
+_TOKEN = re.compile(r"t(\d{1,18})-([0-9a-f]{8})", re.ASCII)
+
+
+def task_token(db: Database, task: Task) -> str:
+    """`t12-3f9a01c7`: the task's id, and a digest that differs for tasks of other projects and databases."""
+    row = db.row(
+        """SELECT p.name, c.user_id, c.item_id, c.system_a, c.system_b FROM cases c
+           JOIN projects p ON p.id = c.project_id WHERE c.id = ?""",
+        (task.case_id,),
+    )
+    about = (*(row or ()), task.rater, task.protocol, task.first)
+    digest = hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()
+    return f"t{task.id}-{digest[:8]}"
+
+
+def is_task_token(text: str) -> bool:
+    return _TOKEN.fullmatch(text) is not None
+
+
+def task_by_token(db: Database, project_id: int, token: str) -> Task | None:
+    """The task of this project with this name; None if there is none."""
+    match = _TOKEN.fullmatch(token)
+    if match is None:
+        return None
+    try:
+        task = task_of(db, int(match[1]))
+    except NotFoundError:
+        return None
+    return task if task.project_id == project_id and task_token(db, task) == token else None

@@ -1,0 +1,660 @@
+"""Projects: counts, deletion, what they hold to browse, the home screen, saved filters, experiments."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import NamedTuple
+
+from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts
+from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, RUN_RATERS
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
+from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
+from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
+from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list
+
+# ---- projects ----------------------------------------------------------------------------------------------------
+
+
+def create_project(db: Database, name: str) -> int:
+    """Create a project. Raises UsageError for an empty or taken name."""
+    name = sane_name(name, "the project")
+    if not name:
+        raise UsageError("a project needs a name")
+    try:
+        return db.insert("INSERT INTO projects (name, created_at) VALUES (?, ?)", (name, now()))
+    except ConstraintError as error:
+        raise UsageError(f"a project “{name}” exists already") from error
+
+
+def find_project(db: Database, name: str) -> int | None:
+    identity: int | None = db.value("SELECT id FROM projects WHERE name = ?", (name.strip(),))
+    return identity
+
+
+def project_id(db: Database, name: str) -> int:
+    """The project's id. Raises NotFoundError naming the existing projects."""
+    identity = find_project(db, name)
+    if identity is None:
+        names = [row[0] for row in db.rows("SELECT name FROM projects ORDER BY name LIMIT 20")]
+        hint = (
+            f"Available: {', '.join(names)}."
+            if names
+            else "There are none yet: “recjudge import” creates one."
+        )
+        raise NotFoundError(f"no project “{name}”", hint)
+    return identity
+
+
+def only_project(db: Database) -> int | None:
+    """The id of the project of a database with exactly one; else None."""
+    identities = [row[0] for row in db.rows("SELECT id FROM projects LIMIT 2")]
+    return identities[0] if len(identities) == 1 else None
+
+
+def project_overview(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
+    """One row per project (of all, or of one), by name: its counts, its newest run (`last_run`, `state`) and its active run
+    (`running`)."""
+    return db.rows(
+        f"""
+        SELECT p.id, p.name, p.created_at,
+          (SELECT count(*) FROM cases c WHERE c.project_id = p.id) AS cases,
+          (SELECT count(*) FROM verdicts v WHERE v.project_id = p.id) AS verdicts,
+          (SELECT count(*) FROM verdicts v
+            WHERE v.project_id = p.id AND v.flag_count > 0 AND {about_systems("v.protocol")}) AS flagged,
+          (SELECT count(*) FROM runs ru WHERE ru.project_id = p.id) AS runs,
+          (SELECT count(*) FROM imports i WHERE i.project_id = p.id AND i.undone_at IS NULL) AS imports,
+          (SELECT max(ru.created_at) FROM runs ru WHERE ru.project_id = p.id) AS last_run,
+          (SELECT ru.state FROM runs ru WHERE ru.project_id = p.id ORDER BY ru.id DESC LIMIT 1) AS state,
+          (SELECT ru.id FROM runs ru WHERE ru.project_id = p.id AND ru.state = 'running' ORDER BY ru.id DESC LIMIT 1)
+            AS running
+        FROM projects p WHERE ?1 IS NULL OR p.id = ?1 ORDER BY p.name""",
+        (project_id,),
+    )
+
+
+def project_counts(db: Database, identity: int) -> sqlite3.Row:
+    """The numbers of items, users, events, heldout (events), slates, explanations and imports of a project."""
+    row = db.row(
+        f"""
+        SELECT
+          (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :p) AS items,
+          (SELECT count(DISTINCT user_id) FROM users WHERE project_id = :p) AS users,
+          (SELECT count(*) FROM events WHERE project_id = :p AND {shown_event()}) AS events,
+          (SELECT count(*) FROM events WHERE project_id = :p AND {held_out_type()}) AS heldout,
+          (SELECT count(*) FROM v_current_slates WHERE project_id = :p) AS slates,
+          (SELECT count(*) FROM v_current_explanations WHERE project_id = :p) AS explanations,
+          (SELECT count(*) FROM imports WHERE project_id = :p AND undone_at IS NULL) AS imports
+        """,
+        {"p": identity},
+    )
+    assert row is not None
+    return row
+
+
+def project_name(db: Database, project_id: int) -> str:
+    """The project's name. Raises NotFoundError when it no longer exists."""
+    name: str | None = db.value("SELECT name FROM projects WHERE id = ?", (project_id,))
+    if name is None:
+        raise NotFoundError("this project no longer exists", "It was deleted in the meantime.")
+    return name
+
+
+def project_names(db: Database) -> list[tuple[int, str]]:
+    """(id, name) of every project, by name; fast enough for the first screen."""
+    return [(row[0], row[1]) for row in db.rows("SELECT id, name FROM projects ORDER BY name")]
+
+
+# ---- contents ----------------------------------------------------------------------------------------------------
+
+
+class Labeller(NamedTuple):
+    """A person, or the users themselves, and how many labels they gave."""
+
+    name: str
+    labels: int
+
+
+class DataCounts(NamedTuple):
+    """What is stored in a project.
+
+    `users` counts those named by a row of their own, a list, an event or a text; `items_described` those with a row of
+    their own. `images`: items with an image. `systems` by name. `contexts`: how many occasions have a name;
+    `first_served` and `last_served` are ISO 8601, empty where no list has a time.
+    """
+
+    users: int
+    items_described: int
+    images: int
+    systems: tuple[str, ...]
+    lists: int
+    explanations: int
+    contexts: int
+    first_served: str
+    last_served: str
+    events: int
+    held_out: int
+    labellers: tuple[Labeller, ...]
+    imports: int
+
+    @property
+    def labels(self) -> int:
+        return sum(labeller.labels for labeller in self.labellers)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to judge and people have judged nothing."""
+        return not (self.lists or self.explanations or self.labels)
+
+
+def data_counts(db: Database, project_id: int) -> DataCounts:
+    """The counts of a project. Reads an index of each table, so call it in a worker."""
+    counts = project_counts(db, project_id)
+    occasions = db.row(
+        """SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first,
+             max(served_at) AS last
+           FROM (SELECT context, served_at FROM slates WHERE project_id = ?1
+                 UNION ALL SELECT context, served_at FROM explanations WHERE project_id = ?1)""",
+        (project_id,),
+    )
+    assert occasions is not None
+    return DataCounts(
+        users=db.value(f"SELECT count(*) FROM ({KNOWN_USERS})", {"project": project_id}),
+        items_described=counts["items"],
+        images=db.value(
+            "SELECT count(DISTINCT item_id) FROM items WHERE project_id = ? AND image IS NOT NULL",
+            (project_id,),
+        ),
+        systems=tuple(sorted(known_systems(db, project_id))),
+        lists=counts["slates"],
+        explanations=counts["explanations"],
+        contexts=occasions["contexts"],
+        first_served=occasions["first"],
+        last_served=occasions["last"] or "",
+        events=counts["events"],
+        held_out=counts["heldout"],
+        labellers=labellers(db, project_id),
+        imports=counts["imports"],
+    )
+
+
+def unknown_items(db: Database, project_id: int) -> int:
+    """How many items in lists have no title. Reads every position of every list."""
+    return db.number(
+        """SELECT count(*) FROM (
+             SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
+             EXCEPT SELECT item_id FROM items WHERE project_id = ?1)""",
+        (project_id,),
+    )
+
+
+def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
+    """Who gave labels, those with most first."""
+    rows = db.rows(
+        f"""SELECT name, (SELECT count(*) FROM verdicts v WHERE v.rater_id = raters.id) AS labels FROM raters
+            WHERE project_id = ? AND kind IN {sql_list(FIRST_HAND)} ORDER BY labels DESC, name""",
+        (project_id,),
+    )
+    return tuple(Labeller(*row) for row in rows if row["labels"])
+
+
+# every user of a project, from all tables that name users
+KNOWN_USERS = """SELECT user_id FROM users WHERE project_id = :project
+  UNION SELECT user_id FROM slates WHERE project_id = :project
+  UNION SELECT user_id FROM explanations WHERE project_id = :project
+  UNION SELECT user_id FROM events WHERE project_id = :project"""
+
+
+# ---- browsing ----------------------------------------------------------------------------------------------------
+
+
+class DataKind(NamedTuple):
+    """One kind of data. `columns` are (name, is a number); `rows` is a query: its first column is the key of
+    a row, the others are the cells. `searched` is the text that a filter searches, `order` the order of the
+    rows."""
+
+    columns: tuple[tuple[str, bool], ...]
+    rows: str
+    searched: str
+    order: str
+
+
+class DataRow(NamedTuple):
+    """`key` names what the row is about: a user, an item, a system or a case; `cells` fit `DataKind.columns`."""
+
+    key: str
+    cells: tuple[str, ...]
+
+
+_KINDS = {
+    "users": DataKind(
+        (("user", False), ("attributes", False), ("events", True), ("lists", True)),
+        f"""SELECT k.user_id, k.user_id AS user, ifnull((
+              SELECT group_concat(a.key || ' ' || a.value, ', ')
+              FROM v_current_users u, json_each(nullif(u.attributes, '')) a
+              WHERE u.project_id = :project AND u.user_id = k.user_id), '') AS attributes,
+              (SELECT count(*) FROM events e WHERE e.project_id = :project AND e.user_id = k.user_id) AS events,
+              (SELECT count(*) FROM slates s WHERE s.project_id = :project AND s.user_id = k.user_id) AS lists
+            FROM ({KNOWN_USERS}) k""",
+        "k.user_id",
+        "k.user_id",
+    ),
+    "items": DataKind(
+        (("item", False), ("title", False), ("category", False), ("brand", False), ("image", False)),
+        """SELECT i.item_id, i.item_id AS item, i.title, i.category, i.brand,
+             CASE WHEN i.image IS NULL THEN '' ELSE 'yes' END AS image
+           FROM v_current_items i WHERE i.project_id = :project""",
+        "i.item_id || ' ' || i.title || ' ' || i.category || ' ' || i.brand",
+        "i.item_id",
+    ),
+    "systems": DataKind(
+        (("system", False), ("lists", True), ("users", True), ("items a list", True)),
+        """SELECT s.system, s.system AS name, count(*) AS lists, count(DISTINCT s.user_id) AS users,
+             round(avg(s.length), 1) AS length FROM slates s WHERE s.project_id = :project""",
+        "s.system",
+        "s.system",
+    ),
+    "lists": DataKind(
+        (
+            ("user", False),
+            ("system", False),
+            ("occasion", False),
+            ("served", False),
+            ("items", True),
+            ("first", False),
+        ),
+        """SELECT s.id, s.user_id AS user, s.system, s.context, substr(s.served_at, 1, 16) AS served, s.length,
+             (SELECT group_concat(item, ', ') FROM (
+               SELECT ifnull((SELECT title FROM v_current_items i WHERE i.project_id = :project AND i.item_id = si.item_id),
+                 si.item_id) AS item FROM slate_items si WHERE si.slate_id = s.id ORDER BY si.rank LIMIT 3)) AS first
+           FROM slates s WHERE s.project_id = :project
+             AND EXISTS (SELECT 1 FROM slate_imports l WHERE l.slate_id = s.id)""",
+        "s.user_id || ' ' || s.system || ' ' || s.context",
+        "s.user_id, s.context, s.served_at, s.system, s.id",
+    ),
+    "events": DataKind(
+        (
+            ("user", False),
+            ("type", False),
+            ("when", False),
+            ("item or text", False),
+            ("value", True),
+            ("judges see", False),
+        ),
+        f"""SELECT e.user_id, e.user_id AS user, e.type, substr(e.timestamp, 1, 16) AS moment,
+              CASE WHEN e.item_id = '' THEN e.text ELSE ifnull((SELECT title FROM v_current_items i
+                WHERE i.project_id = :project AND i.item_id = e.item_id), e.item_id) END AS what,
+              ifnull(e.value, '') AS value,
+              CASE WHEN {held_out_type("e.type")} THEN 'no: held out' WHEN e.is_copy THEN 'no: a copy of one held out'
+                ELSE 'yes' END AS seen
+            FROM events e WHERE e.project_id = :project""",
+        "e.user_id || ' ' || e.type || ' ' || e.item_id || ' ' || e.text",
+        "e.user_id, e.timestamp, e.id",
+    ),
+    "labels": DataKind(
+        (("rater", False), ("user", False), ("about", False), ("aspect", False), ("label", False)),
+        f"""SELECT v.case_id, r.name AS rater, c.user_id,
+              CASE WHEN c.system_b <> '' THEN c.system_a || ' vs ' || c.system_b
+                ELSE c.system_a || iif(c.item_id = '', '', ' ' || c.item_id) END AS about, v.aspect,
+              CASE WHEN v.label = '' THEN ifnull(v.value, 'failed') ELSE v.label END AS label
+            FROM raters r JOIN verdicts v ON v.rater_id = r.id JOIN cases c ON c.id = v.case_id
+            WHERE r.project_id = :project AND r.kind IN {sql_list(FIRST_HAND)}""",
+        "r.name || ' ' || c.user_id || ' ' || v.aspect || ' ' || v.label",
+        "v.id",
+    ),
+    "texts": DataKind(
+        (("user", False), ("item", False), ("system", False), ("text", False)),
+        """SELECT x.user_id, x.user_id AS user, x.item_id, x.system, x.text FROM v_current_explanations x
+           WHERE x.project_id = :project""",
+        "x.user_id || ' ' || x.item_id || ' ' || x.system || ' ' || x.text",
+        "x.user_id, x.item_id, x.system",
+    ),
+}
+DATA_KINDS = tuple(_KINDS)
+
+
+def data_columns(kind: str) -> tuple[tuple[str, bool], ...]:
+    """The columns of a kind: (name, whether it is a number)."""
+    return _KINDS[kind].columns
+
+
+def count_rows(db: Database, project_id: int, kind: str, wanted: str = "") -> int:
+    """How many rows of a kind contain every word of a filter."""
+    sql, parameters = _query(kind, project_id, wanted)
+    return db.number(f"SELECT count(*) FROM ({sql})", parameters)
+
+
+def data_rows(
+    db: Database, project_id: int, kind: str, wanted: str, offset: int, limit: int
+) -> list[DataRow]:
+    """A window of the rows of a kind."""
+    sql, parameters = _query(kind, project_id, wanted)
+    rows = db.rows(
+        f"{sql} ORDER BY {_KINDS[kind].order} LIMIT :limit OFFSET :offset",
+        {**parameters, "limit": limit, "offset": offset},
+    )
+    return [DataRow(str(row[0]), tuple(str(cell) for cell in tuple(row)[1:])) for row in rows]
+
+
+def _query(kind: str, project_id: int, wanted: str) -> tuple[str, dict[str, object]]:
+    facts = _KINDS[kind]
+    words = {f"word{at}": word for at, word in enumerate(wanted.split())}
+    conditions = " AND ".join(f"instr(lower({facts.searched}), lower(:{name})) > 0" for name in words)
+    sql = facts.rows
+    if conditions:
+        sql += f"{' WHERE' if kind == 'users' else ' AND'} {conditions}"
+    if kind == "systems":
+        sql += " GROUP BY s.system"
+    return sql, {"project": project_id, **words}
+
+
+# ---- panel -------------------------------------------------------------------------------------------------------
+
+
+class LabelShare(NamedTuple):
+    label: str
+    verdicts: int
+    share: float
+
+
+class ProjectPanel(NamedTuple):
+    """The figures of one project.
+
+    `shares` are the label shares of `protocol` (that of the newest run, else the one with most verdicts) among
+    the judges (all raters if there are no judges), of each rater on the newest lists that it judged; none if verdicts
+    are numbers without labels.
+    `disagreements` counts the questions on which two judges gave different values.
+    """
+
+    runs: int
+    imports: int
+    judges: tuple[str, ...]
+    others: tuple[str, ...]
+    prompt: str
+    protocol: str
+    aspect: str
+    shares: tuple[LabelShare, ...]
+    failed_calls: int
+    finished_calls: int
+    disagreements: int
+    flips: int
+
+
+def project_panel(db: Database, project_id: int) -> ProjectPanel:
+    """The figures of a project. Reads every verdict of the project, so call it in a worker."""
+    raters = db.rows("SELECT name, kind FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
+    judging = tuple(r["name"] for r in raters if r["kind"] in RUN_RATERS)
+    newest = db.row(
+        f"""SELECT ru.protocol, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+           WHERE ru.project_id = ? AND {about_systems("ru.protocol")} ORDER BY ru.id DESC LIMIT 1""",
+        (project_id,),
+    )
+    protocol, aspect = _question(db, project_id, newest["protocol"] if newest else None)
+    calls = db.row(
+        """SELECT count(*) AS finished, ifnull(sum(k.state = 'failed'), 0) AS failed
+           FROM runs ru JOIN calls k ON k.run_id = ru.id
+           WHERE ru.project_id = ? AND k.state IN ('done', 'failed')""",
+        (project_id,),
+    )
+    assert calls is not None
+    return ProjectPanel(
+        runs=db.value("SELECT count(*) FROM runs WHERE project_id = ?", (project_id,)),
+        imports=db.value(
+            "SELECT count(*) FROM imports WHERE project_id = ? AND undone_at IS NULL", (project_id,)
+        ),
+        judges=judging,
+        others=tuple(r["name"] for r in raters if r["name"] not in judging),
+        prompt=newest["prompt"] if newest else "",
+        protocol=protocol,
+        aspect=aspect,
+        shares=_shares(db, project_id, protocol, aspect, judges_only=bool(judging)),
+        failed_calls=calls["failed"],
+        finished_calls=calls["finished"],
+        disagreements=_disagreements(db, project_id),
+        flips=db.value(
+            """SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+               WHERE r.project_id = ? AND v.order_consistent = 0""",
+            (project_id,),
+        ),
+    )
+
+
+def _question(db: Database, project_id: int, protocol: str | None) -> tuple[str, str]:
+    """The protocol and aspect whose labels are shown; empty when there is no verdict."""
+    row = db.row(
+        f"""SELECT v.protocol, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
+           WHERE r.project_id = ? AND v.protocol = ifnull(?, v.protocol) AND {about_systems("v.protocol")}
+           GROUP BY v.protocol, v.aspect ORDER BY v.aspect = '{OVERALL}' DESC, count(*) DESC, v.aspect LIMIT 1""",
+        (project_id, protocol),
+    )
+    return (row["protocol"], row["aspect"]) if row else ("", "")
+
+
+def _shares(
+    db: Database, project_id: int, protocol: str, aspect: str, *, judges_only: bool
+) -> tuple[LabelShare, ...]:
+    """The six most frequent labels with their shares of the valid verdicts, best value first."""
+    if not protocol or not protocol_facts(protocol).labels:
+        return ()
+    among = f"r.kind IN {sql_list(RUN_RATERS)}" if judges_only else "1"
+    replaced = any(was_replaced(db, project_id, content) for content in (LISTS, TEXTS))
+    if replaced:
+        among += " AND (v.rater_id, v.case_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:newest))"
+    rows = db.rows(
+        f"""SELECT v.label, max(v.value) AS value, count(*) AS n FROM raters r JOIN verdicts v ON v.rater_id = r.id
+            WHERE r.project_id = :project AND v.protocol = :protocol AND v.aspect = :aspect AND v.state = 'ok'
+              AND {among}
+            GROUP BY v.label ORDER BY n DESC""",
+        {
+            "project": project_id,
+            "protocol": protocol,
+            "aspect": aspect,
+            "newest": _newest(db, project_id, protocol, aspect) if replaced else "",
+        },
+    )
+    total = sum(row["n"] for row in rows)
+    most = sorted(rows[:6], key=lambda row: -row["value"])
+    return tuple(LabelShare(row["label"], row["n"], row["n"] / total) for row in most)
+
+
+def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
+    """Rater and case of each verdict on the newest lists that its rater judged, as JSON."""
+    # the app starts without NumPy
+    from recjudge_tui.store.ratings import load_ratings
+
+    ratings = load_ratings(db, project_id, protocols=(protocol,), aspect=aspect)
+    return json.dumps([
+        [ratings.raters[question.rater].id, case]
+        for question, verdicts in ratings.verdicts.items()
+        for case in ratings.cases.ids[verdicts.row].tolist()
+    ])  # fmt: skip
+
+
+def _disagreements(db: Database, project_id: int) -> int:
+    return db.number(
+        f"""SELECT count(*) FROM (
+              SELECT 1 FROM verdicts v WHERE v.state = 'ok' AND {about_systems("v.protocol")}
+                AND v.rater_id IN (SELECT id FROM raters WHERE project_id = ? AND kind IN {sql_list(REVIEWED)})
+              GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))""",
+        (project_id,),
+    )
+
+
+# ---- deletion ----------------------------------------------------------------------------------------------------
+
+
+def delete_project(db: Database, name: str) -> None:
+    """Delete the project with everything in it, and the snapshots and images no longer used. Raises NotFoundError.
+
+    Nothing of its text stays in the file, nor in its log unless another process is reading.
+    """
+    identity = project_id(db, name)
+    with db.transaction():
+        # cases refer to slates and explanations without a cascade, so they go first
+        db.execute("DELETE FROM runs WHERE project_id = ?", (identity,))
+        db.execute("DELETE FROM cases WHERE project_id = ?", (identity,))
+        db.execute("DELETE FROM projects WHERE id = ?", (identity,))
+        _delete_unused_snapshots(db)
+        delete_unused_images(db)
+        merge_search_index(db)
+    empty_log(db)
+
+
+def snapshot_references(db: Database) -> list[tuple[str, str]]:
+    """(table, column) of every foreign key to `snapshots`, read from the schema of the file."""
+    rows = db.rows(
+        """SELECT m.name, f."from" FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
+           WHERE m.type = 'table' AND lower(f."table") = 'snapshots' ORDER BY 1, 2"""
+    )
+    return [(_quoted(row[0]), _quoted(row[1])) for row in rows]
+
+
+def _delete_unused_snapshots(db: Database) -> None:
+    """Delete the snapshots that no row refers to. Call inside a transaction.
+
+    SQLite checks every deleted snapshot against every column that may refer to it. Nothing else needs indexes on these
+    columns, so they exist during the deletion only: a second for a million calls.
+    """
+    references = snapshot_references(db)
+    indexes = [f"snapshots_used_{number}" for number in range(len(references))]
+    for index, (table, column) in zip(indexes, references, strict=True):
+        db.execute(f"CREATE INDEX {index} ON {table}({column})")
+    used = " UNION ALL ".join(
+        f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL" for table, column in references
+    )
+    db.execute(f"DELETE FROM snapshots WHERE id NOT IN ({used})")
+    for index in indexes:
+        db.execute(f"DROP INDEX {index}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# ---- saved filters -----------------------------------------------------------------------------------------------
+
+
+LONGEST_NAME = 60
+
+
+class SavedFilter(NamedTuple):
+    name: str
+    filter: str
+    created_at: str
+
+
+def saved_filters(db: Database, project_id: int) -> list[SavedFilter]:
+    """The saved filters of a project, by name."""
+    return db.records(
+        SavedFilter,
+        "SELECT name, filter, created_at FROM saved_filters WHERE project_id = ? ORDER BY name COLLATE NOCASE, name",
+        (project_id,),
+    )
+
+
+def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:
+    """Save a filter under a name; True if it replaces an older one.
+
+    Raises UsageError for a filter that cannot be parsed or is empty, and for a name that is empty, longer than
+    LONGEST_NAME or not a single line of printable characters.
+    """
+    name, chosen = name.strip(), parse_filter(text)
+    if not chosen:
+        raise UsageError(
+            "there is no filter to save", next_step="Filter the list first, or write the filter."
+        )
+    if not name or one_line(name, LONGEST_NAME) != name:
+        raise UsageError(
+            "invalid name for a filter", f"A name is one line of at most {LONGEST_NAME} characters."
+        )
+    with db.transaction():
+        replaced = db.execute(
+            "DELETE FROM saved_filters WHERE project_id = ? AND name = ?", (project_id, name)
+        ).rowcount
+        db.insert(
+            "INSERT INTO saved_filters (project_id, name, filter, created_at) VALUES (?, ?, ?, ?)",
+            (project_id, name, chosen.text(), now()),
+        )
+    return bool(replaced)
+
+
+def delete_filter(db: Database, project_id: int, name: str) -> None:
+    """Delete a saved filter. Raises NotFoundError naming the existing ones."""
+    with db.transaction():
+        gone = db.execute(
+            "DELETE FROM saved_filters WHERE project_id = ? AND name = ?", (project_id, name.strip())
+        )
+        if not gone.rowcount:
+            names = ", ".join(saved.name for saved in saved_filters(db, project_id)[:20])
+            raise NotFoundError(
+                f"no saved filter “{name}”", f"Available: {names}." if names else "There are none yet."
+            )
+
+
+# ---- experiments -------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """One experiment, with the systems in the order given. It ran from `began_at` to `ended_at` (ISO 8601 UTC, empty:
+    unknown) and showed each system to so many customers (None: unknown)."""
+
+    name: str
+    system_a: str
+    system_b: str
+    impressions_a: int
+    impressions_b: int
+    clicks_a: int
+    clicks_b: int
+    began_at: str = ""
+    ended_at: str = ""
+    users_a: int | None = None
+    users_b: int | None = None
+
+
+_COLUMNS = ", ".join(Outcome._fields)
+
+
+def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
+    """Store an experiment. Raises UsageError when the name is taken. Check the numbers and names first: the
+    table refuses invalid ones with a ConstraintError.
+    """
+    with db.transaction():
+        if db.value("SELECT 1 FROM outcomes WHERE project_id = ? AND name = ?", (project_id, outcome.name)):
+            raise UsageError(
+                f"an experiment “{outcome.name}” exists already",
+                "Counting an experiment twice would make the hit rate look more certain than it is.",
+                "Choose another name, or delete the existing one.",
+            )
+        return db.insert(
+            f"INSERT INTO outcomes (project_id, {_COLUMNS}, created_at) VALUES (?{', ?' * (len(outcome) + 1)})",
+            (project_id, *outcome, now()),
+        )
+
+
+def list_outcomes(db: Database, project_id: int) -> list[Outcome]:
+    """The experiments in the order in which they were added."""
+    return db.records(
+        Outcome, f"SELECT {_COLUMNS} FROM outcomes WHERE project_id = ? ORDER BY id", (project_id,)
+    )
+
+
+def outcome_days(db: Database, project_id: int) -> dict[str, str]:
+    """Name of an experiment -> the day on which its result was recorded (YYYY-MM-DD, UTC)."""
+    return db.pairs(
+        "SELECT name, substr(created_at, 1, 10) FROM outcomes WHERE project_id = ?", (project_id,)
+    )
+
+
+def delete_outcome(db: Database, project_id: int, name: str) -> None:
+    """Delete an experiment. Raises NotFoundError naming the existing ones."""
+    with db.transaction():
+        gone = db.execute("DELETE FROM outcomes WHERE project_id = ? AND name = ?", (project_id, name))
+        if not gone.rowcount:
+            raise unknown_outcome(db, project_id, name)
+
+
+def unknown_outcome(db: Database, project_id: int, name: str) -> NotFoundError:
+    known = ", ".join(outcome.name for outcome in list_outcomes(db, project_id))
+    return NotFoundError(f"no experiment “{name}” in this project", f"Available: {known or 'none'}.")

@@ -1,1 +1,0 @@
-"""Projects and what belongs to a project as a whole."""

@@ -1,0 +1,491 @@
+"""Prompts by name and version, their TOML, and the words of domains."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from recjudge_tui.domain.domains import SHIPPED, Domain
+from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import NotFoundError, PromptError, UsageError
+from recjudge_tui.files import small_file
+from recjudge_tui.settings import config_dir, data_dir
+from recjudge_tui.store.database import Database, now
+
+# ---- prompts -----------------------------------------------------------------------------------------------------
+
+
+_SHOWN_PROBLEMS = 5
+
+
+def read_prompt(path: Path) -> Prompt:
+    """The prompt in a TOML file. Raises PromptError with the file, the line if known, and a next step."""
+    _, content = toml_content(path, "a prompt")
+    try:
+        return Prompt.model_validate(content)
+    except ValidationError as error:
+        raise PromptError(
+            f"{path}: not a prompt", _problems(error), "“recjudge prompt copy” gives a file to start from."
+        ) from error
+
+
+def load_shipped(db: Database) -> None:
+    """Store the shipped prompts that the database does not have yet; writes nothing if it has all."""
+    prompts = _shipped_prompts()
+    known = {(row["name"], row["digest"]) for row in db.rows("SELECT name, digest FROM prompts")}
+    missing = [prompt for prompt in prompts if (prompt.name, prompt.digest) not in known]
+    if missing:
+        with db.transaction():
+            for prompt in missing:
+                _ensure(db, prompt, "shipped")
+
+
+Origin = Literal["shipped", "user", "earlier", "changed", "unreadable"]
+
+
+class UsedPrompt(NamedTuple):
+    """`name` is NAME@VERSION; `digest` is computed from the stored content, whatever stands beside it as such.
+
+    `origin`: `shipped`, its content is that of this package's file; `user`, it was added by the user; `earlier`, it is
+    stored as shipped, but this package's file is another; `changed`, its content is not that of the stored digest;
+    `unreadable`, its content is no prompt, and `digest` is empty.
+    """
+
+    name: str
+    digest: str
+    origin: Origin
+
+
+def used_prompt(db: Database, prompt_id: int) -> UsedPrompt:
+    """Which text a stored prompt version is."""
+    row = db.row("SELECT name, version, digest, origin FROM prompts WHERE id = ?", (prompt_id,))
+    assert row is not None
+    origin: Origin = "user" if row["origin"] == "user" else "earlier"
+    try:
+        digest = prompt_by_id(db, prompt_id).content_hash
+    except PromptError:
+        digest, origin = "", "unreadable"
+    if digest in (file.digest for file in _shipped_prompts() if file.name == row["name"]):
+        origin = "shipped"
+    elif digest and digest != row["digest"]:
+        origin = "changed"
+    return UsedPrompt(f"{row['name']}@{row['version']}", digest, origin)
+
+
+class _Row(NamedTuple):
+    """What is stored of a prompt, whatever its version."""
+
+    name: str
+    protocol: str
+    digest: str
+    content: str
+
+
+def _row(prompt: Prompt) -> _Row:
+    return _Row(prompt.name, prompt.protocol, prompt.content_hash, prompt.model_dump_json())
+
+
+def _shipped_prompts() -> list[_Row]:
+    files = sorted(data_dir("prompts").glob("*.toml"))
+    return [_shipped(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
+
+
+@lru_cache(maxsize=64)
+def _shipped(path: Path, _changed_ns: int, _size: int) -> _Row:
+    """A shipped prompt. Every plan asks for all of them, and reading the files takes 12 ms."""
+    return _row(read_prompt(path))
+
+
+def add_prompt(db: Database, path: Path) -> tuple[str, int]:
+    """Store the prompt of a file; returns (name, version).
+
+    Known content keeps its version; new content becomes the next version. Raises PromptError, also for a new
+    text under the name of a shipped prompt.
+    """
+    prompt = read_prompt(path)
+    if prompt.name in shipped_names() and not stored_version(db, prompt):
+        raise PromptError(
+            f"{path}: “{prompt.name}” is a shipped prompt",
+            "A changed text under its name would replace it in all later runs.",
+            f'Give your prompt another name, such as name = "{own_name(prompt.name)}".',
+        )
+    return store_prompt(db, prompt)
+
+
+def shipped_names() -> frozenset[str]:
+    """The names of the shipped prompts, which are the names of their files."""
+    return frozenset(path.stem for path in data_dir("prompts").glob("*.toml"))
+
+
+def own_name(name: str) -> str:
+    """The name under which a user's text made from the prompt `name` is stored: shipped prompts are never replaced."""
+    return f"my-{name}" if name in shipped_names() else name
+
+
+def store_prompt(db: Database, prompt: Prompt) -> tuple[str, int]:
+    """Store a user's prompt as `add_prompt` does; returns (name, version)."""
+    with db.transaction():
+        return prompt.name, _ensure(db, _row(prompt), "user")
+
+
+def stored_version(db: Database, prompt: Prompt) -> int | None:
+    """The version of the prompt's name that has its content; None if it is not stored."""
+    return _version(db, prompt.name, prompt.content_hash)
+
+
+def _version(db: Database, name: str, digest: str) -> int | None:
+    version: int | None = db.value(
+        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (name, digest)
+    )
+    return version
+
+
+def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
+    """(id, version, prompt) of `NAME` (the newest version) or `NAME@VERSION`. Raises NotFoundError."""
+    name, _, version = wanted.strip().partition("@")
+    rows = db.rows("SELECT id, version, content FROM prompts WHERE name = ? ORDER BY version DESC", (name,))
+    if not rows:
+        names = [row[0] for row in db.rows("SELECT DISTINCT name FROM prompts ORDER BY name")]
+        raise NotFoundError(f"no prompt “{name}”", f"Available: {', '.join(names) or 'none'}.")
+    for row in rows:
+        if "@" not in wanted or str(row["version"]) == version:
+            return row["id"], row["version"], _stored(wanted, row["content"])
+    versions = ", ".join(str(row["version"]) for row in reversed(rows))
+    raise NotFoundError(f"no version “{version}” of prompt “{name}”", f"Available: {versions}.")
+
+
+def prompt_by_id(db: Database, prompt_id: int) -> Prompt:
+    """The prompt version with this id. Raises NotFoundError, or PromptError when it cannot be read."""
+    row = db.row("SELECT name, version, content FROM prompts WHERE id = ?", (prompt_id,))
+    if row is None:
+        raise NotFoundError(f"no prompt with the id {prompt_id}")
+    return _stored(f"{row['name']}@{row['version']}", row["content"])
+
+
+def list_prompts(db: Database) -> list[sqlite3.Row]:
+    """Every prompt version. Columns: id, name, version, protocol, domain, origin, description, created_at, runs."""
+    return db.rows(
+        """SELECT p.id, p.name, p.version, p.protocol, json_extract(p.content, '$.domain') AS domain, p.origin,
+             json_extract(p.content, '$.description') AS description, p.created_at,
+             (SELECT count(*) FROM runs r WHERE r.prompt_id = p.id) AS runs
+           FROM prompts p ORDER BY p.name, p.version"""
+    )
+
+
+def prompt_text(db: Database, wanted: str) -> str:
+    """`NAME[@VERSION]` as a TOML file that reads back as the same prompt; raises NotFoundError."""
+    return prompt_toml(get_prompt(db, wanted)[2])
+
+
+def copy_prompt(db: Database, wanted: str, path: Path) -> str:
+    """Write `NAME[@VERSION]` to a new TOML file that reads back as the same prompt under the file's name.
+
+    Returns that name. Raises NotFoundError, or PromptError when the file is named like a shipped prompt, exists or
+    cannot be written.
+    """
+    name = path.stem
+    if name in shipped_names():
+        raise PromptError(
+            f"“{name}” is a shipped prompt",
+            "The name of the copy is the name of its file.",
+            f"Choose another name, such as {path.with_name(own_name(name) + path.suffix)}.",
+        )
+    prompt = get_prompt(db, wanted)[2]
+    try:
+        text = prompt_toml(Prompt.model_validate(prompt.model_dump() | {"name": name}))
+    except ValidationError as error:
+        raise PromptError(
+            f"“{name}” cannot be the name of a prompt", _problems(error), "Choose another name for the file."
+        ) from error
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise PromptError(
+            f"{path} exists already", next_step="Name a file that does not exist yet."
+        ) from error
+    except OSError as error:
+        raise PromptError(
+            f"{path} cannot be written", f"{error.strerror}.", "Choose another place."
+        ) from error
+    return name
+
+
+def delete_prompt(db: Database, wanted: str) -> list[int]:
+    """Delete `NAME` with all its versions, or `NAME@VERSION`; returns the deleted versions.
+
+    Raises NotFoundError, and PromptError for a shipped prompt and where a run or an annotation task uses a version.
+    """
+    get_prompt(db, wanted)
+    name, _, version = wanted.strip().partition("@")
+    rows = db.rows(
+        f"""SELECT p.id, p.version, p.origin, {_uses("runs")} AS runs, {_uses("annotation_tasks")} AS tasks
+            FROM prompts p WHERE p.name = ?1 AND (?2 = '' OR p.version = ?2) ORDER BY p.version""",
+        (name, version),
+    )
+    for row in rows:
+        stored = f"“{name}@{row['version']}”"
+        if row["origin"] == "shipped":
+            raise PromptError(f"{stored} is a shipped prompt and cannot be deleted")
+        if row["runs"] or row["tasks"]:
+            users = " and ".join(
+                quantity(row[key], noun)
+                for key, noun in (("runs", "run"), ("tasks", "annotation task"))
+                if row[key]
+            )
+            raise PromptError(
+                f"{stored} cannot be deleted",
+                f"It was used by {users}, which would lose their prompt.",
+                "Delete these first, or delete a version that is not used.",
+            )
+    with db.transaction():
+        for row in rows:
+            db.execute("DELETE FROM prompts WHERE id = ?", (row["id"],))
+    return [row["version"] for row in rows]
+
+
+def _uses(table: str) -> str:
+    return f"(SELECT count(*) FROM {table} t WHERE t.prompt_id = p.id)"
+
+
+def _ensure(db: Database, prompt: _Row, origin: str) -> int:
+    """The version with this content; stores it if it is new. Call inside a transaction."""
+    stored = _version(db, prompt.name, prompt.digest)
+    if stored is not None:
+        return stored
+    version = 1 + (db.value("SELECT max(version) FROM prompts WHERE name = ?", (prompt.name,)) or 0)
+    db.execute(
+        """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?)""",
+        (prompt.name, version, prompt.protocol, prompt.digest, prompt.content, origin, now()),
+    )
+    return int(version)
+
+
+@lru_cache(maxsize=32)
+def _parsed(content: str) -> Prompt:
+    return Prompt.model_validate_json(content)
+
+
+def _stored(wanted: str, content: str) -> Prompt:
+    try:
+        return _parsed(content)
+    except ValidationError as error:
+        raise PromptError(
+            f"the stored prompt “{wanted}” cannot be read", _problems(error), "Use another version of it."
+        ) from error
+
+
+def _problems(error: ValidationError) -> str:
+    """The first problems as `labels.2.value: Input should be a valid number`, list entries counted from 1."""
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    lines = [
+        ": ".join(
+            part
+            for part in (
+                ".".join(str(at + 1) if isinstance(at, int) else at for at in problem["loc"]),
+                problem["msg"].removeprefix("Value error, "),
+            )
+            if part
+        )
+        for problem in problems[:_SHOWN_PROBLEMS]
+    ]
+    more = len(problems) - len(lines)
+    return "; ".join(lines) + (f"; and {more} more." if more > 0 else ".")
+
+
+def run_prompts(db: Database, project_id: int, protocol: str) -> list[Prompt]:
+    """The prompts of the runs of a protocol, oldest first."""
+    rows = db.rows(
+        "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY prompt_id",
+        (project_id, protocol),
+    )
+    return [prompt_by_id(db, row[0]) for row in rows]
+
+
+def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> dict[float, float]:
+    """The value of each finer label of the project's prompts -> the value of the label that it rolls up to."""
+    found: dict[float, float] = {}
+    for prompt in run_prompts(db, project_id, protocol):
+        labels = prompt.labels_of(aspect)
+        value = {label.name: label.value for label in labels}
+        found |= {label.value: value[label.rolls_up] for label in labels if label.rolls_up is not None}
+    return found
+
+
+def prompt_contents(db: Database) -> list[str]:
+    """The content of every stored prompt, as JSON text."""
+    return [row["content"] for row in db.rows("SELECT content FROM prompts")]
+
+
+# ---- domains -----------------------------------------------------------------------------------------------------
+
+
+_WORD = re.compile(r"word “(?P<name>[^”]+)”")
+
+
+def domain_named(name: str) -> Domain:
+    """The domain of this name; a user's own domain takes precedence over a shipped one.
+
+    Raises UsageError for an unknown name, PromptError with the file and the line for a file that is no domain.
+    """
+    files = _files()
+    if name not in files:
+        raise UsageError(
+            f"no domain “{name}”",
+            f"Available: {', '.join(files)}.",
+            f"To add one, write its words to {_own() / 'NAME.toml'} (docs/prompts.md).",
+        )
+    return read_domain(files[name])
+
+
+def domain_names() -> tuple[str, ...]:
+    """The names of the shipped domains, then of the user's own."""
+    return tuple(_files())
+
+
+def read_domain(path: Path) -> Domain:
+    """The domain in a file. Raises PromptError with the file and the line."""
+    text, content = toml_content(path, "a domain")
+    try:
+        return Domain.model_validate(content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        what = fault["msg"].removeprefix("Value error, ")
+        raise PromptError(
+            f"{path}:{_line(text, place, what)}: not a domain",
+            f"{place}: {what}." if place else f"{what}.",
+            "Every domain has the same words; docs/prompts.md lists them.",
+        ) from error
+
+
+def _line(text: str, place: str, what: str) -> int:
+    """The line of the word or field at fault, or of its table if it is missing."""
+    word = _WORD.search(what)
+    keys = [word["name"] if word else place.rpartition(".")[2], r"\[\s*words\s*\]"]
+    for key in keys:
+        pattern = key if key.startswith(r"\[") else rf"[\"']?{re.escape(key)}[\"']?\s*="
+        begins = re.search(rf"^\s*{pattern}", text, re.M)
+        if begins:
+            return text.count("\n", 0, begins.end()) + 1
+    return 1
+
+
+def _files() -> dict[str, Path]:
+    shipped = {name: data_dir("prompts") / "domains" / f"{name}.toml" for name in SHIPPED}
+    return shipped | {path.stem: path for path in sorted(_own().glob("*.toml"))}
+
+
+def _own() -> Path:
+    return config_dir() / "domains"
+
+
+# ---- toml --------------------------------------------------------------------------------------------------------
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+# characters that TOML forbids in a literal string, and the carriage return, which a TOML reader changes
+_NOT_LITERAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|'''|'\Z")
+
+
+def prompt_toml(prompt: Prompt) -> str:
+    """TOML that `read_prompt` reads back as the same prompt; default values are left out.
+
+    Raises PromptError for a value that TOML cannot hold (null).
+    """
+    fields = prompt.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+    tables = {
+        name: fields.pop(name)
+        for name in ("variables", "parts", "scale", "profile", "labels", "aspects", "issues", "examples")
+        if name in fields
+    }
+    lines = [f"{name} = {_value(value)}" for name, value in fields.items()]
+    for name, content in tables.items():
+        for entry in content if isinstance(content, list) else [content]:
+            header = f"[[{name}]]" if isinstance(content, list) else f"[{name}]"
+            lines += ["", *_table(name, header, entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(name: str, header: str, entry: Mapping[str, Any]) -> list[str]:
+    """The lines of one table; the input and reply of an example are tables of their own."""
+    inner = {key: value for key, value in entry.items() if name == "examples" and isinstance(value, dict)}
+    lines = [header, *(f"{_key(key)} = {_value(value)}" for key, value in entry.items() if key not in inner)]
+    for key, value in inner.items():
+        lines += [f"[{name}.{key}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())]
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _quoted(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return f"'''\n{value}'''" if "\n" in value and not _NOT_LITERAL.search(value) else _quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(entry) for entry in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    raise PromptError("the prompt cannot be written as TOML", f"TOML has no {type(value).__name__}.")
+
+
+def _quoted(text: str) -> str:
+    """A basic string. TOML has the escapes of JSON, and also requires DEL to be escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# ---- toml file ---------------------------------------------------------------------------------------------------
+
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
+    """The text of a file and its parsed content; `what` says what the file should be.
+
+    Raises PromptError with the file, the line if known, and a next step.
+    """
+    text = _text_of(path, what)
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
+        line = (place.group(1) or str(len(text.splitlines()))) if place else ""
+        fault = str(error)[: place.start()] if place else str(error)
+        raise PromptError(
+            f"{path}{':' + line if line else ''}: not valid TOML", f"{fault}.", "Correct that line."
+        ) from error
+    except RecursionError as error:
+        raise PromptError(f"{path}: not {what}", "Its values are nested too deeply.") from error
+
+
+def _text_of(path: Path, what: str) -> str:
+    try:
+        raw = small_file(path)
+    except OSError as error:
+        raise PromptError(
+            f"{path} cannot be read", f"{error.strerror}.", f"Name {what} file (TOML)."
+        ) from error
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise PromptError(f"{path}:{line}: not UTF-8 text", next_step="Save the file as UTF-8.") from error

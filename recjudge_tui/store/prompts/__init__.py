@@ -1,1 +1,0 @@
-"""Prompts and their versions."""

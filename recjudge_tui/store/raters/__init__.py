@@ -1,1 +1,0 @@
-"""Raters, and verdicts made from other verdicts."""

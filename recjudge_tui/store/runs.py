@@ -1,0 +1,941 @@
+"""Runs: their record, groups, progress, judges and conditions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
+
+from recjudge_tui.domain.calls import PROFILE, Order
+from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.roles import RUN_RATERS, RaterKind
+from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
+from recjudge_tui.errors import LeaseLostError, NotFoundError
+from recjudge_tui.store.calls import restore_superseded
+from recjudge_tui.store.cases import ShownCase, of_several_occasions
+from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
+from recjudge_tui.store.facts import sane_name, sql_list
+from recjudge_tui.store.prompts import UsedPrompt, used_prompt
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.calls import Order
+
+
+# ---- runs --------------------------------------------------------------------------------------------------------
+
+
+class NewRun(NamedTuple):
+    project_id: int
+    rater_id: int
+    prompt_id: int
+    judge: JudgeSpec
+    settings: RunSettings
+    estimate: Estimate
+
+
+class PlannedCall(NamedTuple):
+    case_id: int
+    order: Order
+    aspect: str = ""
+    sample: int = 0
+
+
+def create_run(db: Database, run: NewRun) -> int:
+    """Store a planned run and return its number. No other run, not even a deleted one, ever had that number."""
+    db.execute("UPDATE run_numbers SET last = max(last, (SELECT ifnull(max(id), 0) FROM runs)) + 1")
+    return db.insert(
+        """INSERT INTO runs (id, project_id, rater_id, prompt_id, protocol, judge, settings, estimate, state, created_at)
+           VALUES ((SELECT last FROM run_numbers), ?, ?, ?, ?, ?, ?, ?, 'planned', ?)""",
+        (
+            run.project_id,
+            run.rater_id,
+            run.prompt_id,
+            run.settings.protocol,
+            run.judge.model_dump_json(),
+            run.settings.model_dump_json(),
+            run.estimate.model_dump_json(),
+            now(),
+        ),
+    )
+
+
+def add_cases(db: Database, run_id: int, cases: Iterable[tuple[int, ShownCase]]) -> None:
+    db.insert_many(
+        """INSERT INTO run_cases (run_id, case_id, user_snapshot, slate_a_snapshot, slate_b_snapshot, explanation_snapshot,
+             example_snapshot)""",
+        ((run_id, case_id, *shown) for case_id, shown in cases),
+    )
+
+
+def add_calls(db: Database, run_id: int, calls: Iterable[PlannedCall]) -> None:
+    db.insert_many(
+        "INSERT INTO calls (run_id, case_id, list_order, aspect, sample)",
+        ((run_id, *call) for call in calls),
+    )
+
+
+_RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind,
+    pr.name || '@' || pr.version AS prompt, pr.digest AS prompt_digest
+  FROM runs ru JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id
+  JOIN prompts pr ON pr.id = ru.prompt_id"""
+
+
+def run_row(db: Database, run_id: int) -> sqlite3.Row:
+    """The run as stored, with `project`, `rater`, `rater_kind`, `prompt` (NAME@VERSION) and `prompt_digest`. Raises
+    NotFoundError."""
+    row = db.row(f"{_RUNS} WHERE ru.id = ?", (run_id,))
+    if row is None:
+        raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
+    return row
+
+
+def stored_runs(
+    db: Database, *, project_id: int | None = None, rater_id: int | None = None
+) -> list[sqlite3.Row]:
+    """The runs of a project or of a rater, oldest first, as in `run_row`."""
+    sql = f"{_RUNS} WHERE ifnull(?1, ru.project_id) = ru.project_id AND ifnull(?2, ru.rater_id) = ru.rater_id"
+    return db.rows(f"{sql} ORDER BY ru.id", (project_id, rater_id))
+
+
+def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
+    """Rows of v_runs with the `stored_judge` (JSON), newest first. Takes seconds for millions of calls."""
+
+    def read() -> list[sqlite3.Row]:
+        return db.rows(
+            """SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id
+               WHERE ?1 IS NULL OR ru.project_id = ?1 ORDER BY v.id DESC""",
+            (project_id,),
+        )
+
+    return list(db.kept((list_runs, project_id), read))
+
+
+def has_runs(db: Database, project_id: int) -> bool:
+    return bool(db.value("SELECT EXISTS (SELECT 1 FROM runs WHERE project_id = ?)", (project_id,)))
+
+
+def run_summary(db: Database, run_id: int) -> sqlite3.Row:
+    """One row of v_runs with the `stored_judge` (JSON). Raises NotFoundError."""
+    run_row(db, run_id)
+    row = db.row(
+        "SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id WHERE v.id = ?",
+        (run_id,),
+    )
+    assert row is not None
+    return row
+
+
+def run_progress(db: Database, run_id: int) -> Progress:
+    """The counts of the run's committed calls. Raises NotFoundError."""
+    row = db.row(
+        """SELECT count(*) AS calls, ifnull(sum(state = 'done'), 0) AS done, ifnull(sum(state = 'failed'), 0) AS failed,
+             ifnull(sum(cached_from IS NOT NULL), 0) AS cached,
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_in BETWEEN 0 AND 1e12 THEN tokens_in END), 0)
+               AS tokens_in,
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
+               AS tokens_out,
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
+                        THEN min(tokens_cached, tokens_in) END), 0) AS tokens_reused,
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
+                        THEN tokens_in END), 0) AS tokens_counted,
+             sum(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
+             total(unknown_usd) + total(reserved_usd) AS unknown_usd,
+             ifnull(sum(cached_from IS NULL AND cost_usd NOT BETWEEN 0 AND 1e9), 0) AS impossible_costs
+           FROM calls WHERE run_id = ?""",
+        (run_id,),
+    )
+    state: RunState | None = db.value("SELECT state FROM runs WHERE id = ?", (run_id,))
+    if row is None or state is None:
+        raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
+    return Progress(**dict(row), state=state)
+
+
+def set_settings(db: Database, run_id: int, settings: RunSettings) -> None:
+    """Replace the run's settings; they take effect when it is next started."""
+    with db.transaction():
+        db.execute("UPDATE runs SET settings = ? WHERE id = ?", (settings.model_dump_json(), run_id))
+
+
+def set_wanted(db: Database, run_id: int, wanted: Wanted) -> None:
+    """Ask the process that works on the run to continue, pause or stop."""
+    with db.transaction():
+        db.execute("UPDATE runs SET wanted = ? WHERE id = ?", (wanted, run_id))
+
+
+def wanted(db: Database, run_id: int) -> Wanted | None:
+    """The requested state; None when the run no longer exists."""
+    state: Wanted | None = db.value("SELECT wanted FROM runs WHERE id = ?", (run_id,))
+    return state
+
+
+class RunControl(NamedTuple):
+    """Requests to the process that works on a run; `concurrency` None: as planned."""
+
+    wanted: Wanted
+    concurrency: int | None
+
+
+def run_control(db: Database, run_id: int) -> RunControl | None:
+    """The requested state and concurrency; None when the run no longer exists."""
+    row = db.row("SELECT wanted, wanted_concurrency FROM runs WHERE id = ?", (run_id,))
+    return RunControl(*row) if row else None
+
+
+def set_wanted_concurrency(db: Database, run_id: int, calls: int | None) -> None:
+    """Set the number of concurrent calls, now and whenever the run is resumed; None: as planned."""
+    with db.transaction():
+        db.execute("UPDATE runs SET wanted_concurrency = ? WHERE id = ?", (calls, run_id))
+
+
+def set_waiting(db: Database, run_id: int, seconds: float) -> None:
+    """Store until when the run waits because its server asked for a pause."""
+    with db.transaction():
+        db.execute("UPDATE runs SET waiting_until = ? WHERE id = ?", (now(seconds), run_id))
+
+
+def set_retry(db: Database, run_id: int, why: str | None, seconds: float = 0.0) -> None:
+    """Store why the server cannot be reached and in how many seconds the next call tries again.
+
+    None: the server is reachable.
+    """
+    with db.transaction():
+        moment = None if why is None else now(seconds)
+        db.execute("UPDATE runs SET retry_why = ?, retry_at = ? WHERE id = ?", (why, moment, run_id))
+
+
+def lease_owner(db: Database, run_id: int) -> tuple[str | None, str | None]:
+    """(owner, time of its last heartbeat) or (None, None)."""
+    row = db.row("SELECT lease_owner, heartbeat_at FROM runs WHERE id = ?", (run_id,))
+    return (row["lease_owner"], row["heartbeat_at"]) if row else (None, None)
+
+
+# the working time of a process that died before recording it: up to its last heartbeat
+_UNRECORDED_SECONDS = """max(0, ifnull(CASE WHEN lease_owner IS NOT NULL THEN
+  (julianday(heartbeat_at) - julianday(attempt_started_at)) * 86400 END, 0))"""
+
+
+def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) -> bool:
+    """Take the run's lease if it still belongs to `instead_of` (None: to no process); True on success.
+
+    The working time of `instead_of` is added to the run's.
+    """
+    with db.transaction():
+        cursor = db.execute(
+            f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
+                 started_at = ifnull(started_at, ?2), attempt_started_at = ?2, seconds = seconds + {_UNRECORDED_SECONDS},
+                 finished_at = NULL, waiting_until = NULL, retry_why = NULL, retry_at = NULL
+               WHERE id = ?3 AND lease_owner IS ?4""",
+            (owner, now(), run_id, instead_of),
+        )
+        if cursor.rowcount == 1:
+            # in flight when the last process was killed: nobody knows what was billed for them
+            db.execute(
+                """UPDATE calls SET unknown_usd = ifnull(unknown_usd, 0) + reserved_usd, reserved_usd = NULL
+                   WHERE run_id = ? AND reserved_usd IS NOT NULL""",
+                (run_id,),
+            )
+    return cursor.rowcount == 1
+
+
+def heartbeat(db: Database, run_id: int, owner: str, concurrency: int | None = None) -> None:
+    """Record that the run is alive, and its number of concurrent calls. Raises LeaseLostError when another process has
+    taken the lease."""
+    cursor = db.execute(
+        """UPDATE runs SET heartbeat_at = ?, concurrency = ifnull(?, concurrency)
+           WHERE id = ? AND lease_owner = ?""",
+        (now(), concurrency, run_id, owner),
+    )
+    if cursor.rowcount != 1:
+        raise LeaseLostError(
+            f"run {run_id} was taken over by another process or deleted",
+            next_step="“recjudge runs list” shows it.",
+        )
+
+
+def set_identity(db: Database, run_id: int, owner: str, identity: Identity) -> None:
+    """Store which model answers. Raises LeaseLostError when another process has taken the lease."""
+    with db.transaction():
+        heartbeat(db, run_id, owner)
+        db.execute("UPDATE runs SET identity = ? WHERE id = ?", (identity.model_dump_json(), run_id))
+
+
+def release_lease(
+    db: Database, run_id: int, owner: str, state: RunState, seconds: float, error: str = ""
+) -> None:
+    """Release the lease and set a final or resumable state; does nothing if another process has taken the lease."""
+    with db.transaction():
+        db.execute(
+            """UPDATE runs SET state = ?, error = ?, seconds = seconds + ?, finished_at = ?, lease_owner = NULL,
+                 heartbeat_at = NULL WHERE id = ? AND lease_owner = ?""",
+            (state, error, seconds, now(), run_id, owner),
+        )
+
+
+def mark_ended(db: Database, run_id: int, owner: str | None, state: RunState) -> None:
+    """Mark a running run as ended after its process `owner` died; other runs are not changed."""
+    with db.transaction():
+        db.execute(
+            f"""UPDATE runs SET state = ?, seconds = seconds + {_UNRECORDED_SECONDS}, lease_owner = NULL,
+                 heartbeat_at = NULL, finished_at = ? WHERE id = ? AND state = 'running' AND lease_owner IS ?""",
+            (state, now(), run_id, owner),
+        )
+
+
+def reset_failed(db: Database, run_id: int) -> int:
+    """Set the failed calls of a run back to planned and delete its failed verdicts; returns the number of calls.
+
+    Attempts, tokens and cost stay, because they were spent.
+    """
+    with db.transaction():
+        for table in ("verdicts", "superseded_verdicts"):
+            db.execute(f"DELETE FROM {table} WHERE run_id = ? AND state = 'failed'", (run_id,))
+        cursor = db.execute(
+            """UPDATE calls SET state = 'planned', error = NULL, error_kind = NULL, reply = NULL,
+                 thinking = NULL, finished_at = NULL WHERE run_id = ? AND state = 'failed'""",
+            (run_id,),
+        )
+    return cursor.rowcount
+
+
+def rename_run(db: Database, run_id: int, name: str) -> None:
+    """Give a run a name; an empty name removes it. Raises NotFoundError, and UsageError if it is too long."""
+    run_row(db, run_id)
+    with db.transaction():
+        db.execute("UPDATE runs SET name = ? WHERE id = ?", (sane_name(name, "the run"), run_id))
+
+
+def delete_run(db: Database, run_id: int) -> None:
+    """Delete a run with its calls, answers and verdicts, and its rater if the rater has nothing else. Verdicts of the
+    rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file.
+    """
+    row = run_row(db, run_id)
+    with db.transaction():
+        db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+        restore_superseded(db, row["rater_id"])
+        db.execute(
+            f"""DELETE FROM raters WHERE id = ?1 AND kind IN {sql_list(RUN_RATERS)}
+               AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)
+               AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)""",
+            (row["rater_id"],),
+        )
+        merge_search_index(db)
+    empty_log(db)
+
+
+# ---- groups ------------------------------------------------------------------------------------------------------
+
+
+class RunGroup(NamedTuple):
+    """A group of one rater's runs. `request` is JSON, None for runs older than this record; `runs` has run ids by
+    stage."""
+
+    id: int
+    project_id: int
+    rater: str
+    request: str | None
+    runs: dict[str, int]
+
+
+def group_by_id(db: Database, group_id: int) -> RunGroup:
+    """The group with this id. Raises NotFoundError."""
+    groups = _groups(db, "g.id = ?", group_id)
+    if not groups:
+        raise NotFoundError(f"no group of runs {group_id}", next_step="“recjudge runs list” shows the runs.")
+    return groups[0]
+
+
+def groups_of_rater(db: Database, rater_id: int) -> list[RunGroup]:
+    """The rater's groups, oldest first."""
+    return _groups(db, "g.rater_id = ?", rater_id)
+
+
+def _groups(db: Database, condition: str, value: int) -> list[RunGroup]:
+    rows = db.rows(
+        f"""SELECT g.id, g.project_id, r.name, g.request FROM run_groups g JOIN raters r ON r.id = g.rater_id
+            WHERE {condition} ORDER BY g.id""",
+        (value,),
+    )
+    stages = "SELECT stage, id FROM runs WHERE group_id = ? ORDER BY id"
+    return [RunGroup._make([*row, db.pairs(stages, (row["id"],))]) for row in rows]
+
+
+def create_group(db: Database, kind: str, request: str, runs: dict[str, int]) -> int:
+    """Create a group of these runs of one rater, by stage; returns its id."""
+    first = min(runs.values())
+    with db.transaction():
+        group_id = db.insert(
+            """INSERT INTO run_groups (project_id, rater_id, kind, request, created_at)
+               SELECT project_id, rater_id, ?, ?, ? FROM runs WHERE id = ?""",
+            (kind, request, now(), first),
+        )
+        for stage, run_id in runs.items():
+            join_group(db, group_id, stage, run_id)
+    return group_id
+
+
+def join_group(db: Database, group_id: int, stage: str, run_id: int) -> None:
+    with db.transaction():
+        db.execute("UPDATE runs SET group_id = ?, stage = ? WHERE id = ?", (group_id, stage, run_id))
+
+
+def set_request(db: Database, group_id: int, request: str) -> None:
+    with db.transaction():
+        db.execute("UPDATE run_groups SET request = ? WHERE id = ?", (request, group_id))
+
+
+class OtherStage(NamedTuple):
+    """Another run of the same group."""
+
+    run_id: int
+    protocol: str
+    state: RunState
+    wanted: Wanted
+    attempt_started_at: str
+    calls: int
+    finished: int
+
+
+def other_stage(db: Database, run_id: int) -> OtherStage | None:
+    """The other run of the group; None if there is none."""
+    row = db.row(
+        """SELECT o.id, o.protocol, o.state, o.wanted, ifnull(o.attempt_started_at, ''),
+             (SELECT count(*) FROM calls k WHERE k.run_id = o.id),
+             (SELECT count(*) FROM calls k WHERE k.run_id = o.id AND k.state IN ('done', 'failed'))
+           FROM runs me JOIN runs o ON o.group_id = me.group_id AND o.id <> me.id
+           WHERE me.id = ? ORDER BY o.id LIMIT 1""",
+        (run_id,),
+    )
+    return OtherStage(*row) if row else None
+
+
+# ---- progress ----------------------------------------------------------------------------------------------------
+
+
+class FinishedCall(NamedTuple):
+    """A finished call. `label` joins the answers of all aspects; `error_kind` is set if it failed. `occasion` is empty
+    unless the user has several."""
+
+    id: int
+    case_id: int
+    user_id: str
+    system_a: str
+    system_b: str
+    order: Order
+    label: str
+    flags: int
+    attempts: int
+    latency_s: float | None
+    cached: bool
+    error_kind: str
+    error: str
+    occasion: Occasion = NO_OCCASION
+
+
+class CallTroubles(NamedTuple):
+    """`retried` calls succeeded after more than one attempt; `kinds`: the failed calls by kind, most frequent first."""
+
+    retried: int
+    kinds: tuple[tuple[str, int], ...]
+
+
+class MarkedCounts(NamedTuple):
+    """The numbers of verdicts with flagged items, of verdicts that flip when the order is swapped, and of verdicts
+    asked in both orders.
+    """
+
+    flagged: int
+    flips: int
+    both_orders: int
+
+
+class VerdictCount(NamedTuple):
+    """How many verdicts of a run on a system or a pair of systems have this label; `value` is the label's value."""
+
+    system_a: str
+    system_b: str
+    label: str
+    value: float
+    verdicts: int
+
+
+class ActiveRun(NamedTuple):
+    run_id: int
+    project_id: int
+    calls: int
+    finished: int
+
+
+class NewestRun(NamedTuple):
+    """A run as one line of a list.
+
+    `calls` and `finished` count its calls, but are 0 if the run is done. `state` is as stored: the process of a
+    running run may have died. `ended` is empty until the run is over.
+    """
+
+    run_id: int
+    rater: str
+    protocol: str
+    state: str
+    calls: int
+    finished: int
+    failed: int
+    created_at: str
+    ended: str
+
+
+def newest_runs(db: Database, project_id: int, limit: int) -> tuple[NewestRun, ...]:
+    """The newest runs of a project, newest first. Counts calls only for runs that are not done."""
+    return tuple(
+        db.records(
+            NewestRun,
+            """SELECT ru.id, r.name, ru.protocol, ru.state,
+             CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
+             CASE WHEN ru.state = 'done' THEN 0 ELSE
+               (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed')) END,
+             (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed'),
+             ru.created_at, ifnull(ru.finished_at, '')
+           FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?""",
+            (project_id, limit),
+        )
+    )
+
+
+def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[FinishedCall]:
+    """The calls in `state` (done or failed) that finished last, newest first."""
+    # choose the newest before joining anything
+    rows = db.rows(
+        f"""SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order,
+             ifnull((SELECT group_concat(a.label, ', ') FROM answers a WHERE a.call_id = k.id), '') AS label,
+             (SELECT count(*) FROM flags f WHERE f.call_id = k.id) AS flags, k.attempts, k.latency_s,
+             k.cached_from IS NOT NULL AS cached, ifnull(k.error_kind, '') AS error_kind, ifnull(k.error, '') AS error,
+             c.context, c.served_at, {of_several_occasions("c")} AS several
+           FROM calls k JOIN cases c ON c.id = k.case_id
+           WHERE k.id IN (SELECT id FROM calls WHERE run_id = ? AND state = ? ORDER BY finished_at DESC, id DESC LIMIT ?)
+           ORDER BY k.finished_at DESC, k.id DESC""",
+        (run_id, state, limit),
+    )
+    return [
+        FinishedCall(*row[:13])._replace(
+            cached=bool(row["cached"]), occasion=Occasion(*row[13:15]) if row["several"] else NO_OCCASION
+        )
+        for row in rows
+    ]
+
+
+def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list[tuple[str, float | None]]:
+    """(finish time, latency in seconds or None if cached) of the newest calls that finished at `since` or later,
+    oldest first."""
+    rows = db.rows(
+        """SELECT finished_at, CASE WHEN cached_from IS NULL THEN latency_s END FROM calls
+           WHERE run_id = ? AND state IN ('done', 'failed') AND finished_at >= ? ORDER BY finished_at DESC LIMIT ?""",
+        (run_id, since, limit),
+    )
+    return [(row[0], row[1]) for row in reversed(rows)]
+
+
+def call_troubles(db: Database, run_id: int) -> CallTroubles:
+    retried = db.value(
+        "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1", (run_id,)
+    )
+    kinds = db.rows(
+        """SELECT error_kind, count(*) AS n FROM calls WHERE run_id = ? AND state = 'failed'
+           GROUP BY error_kind ORDER BY n DESC, error_kind""",
+        (run_id,),
+    )
+    return CallTroubles(retried, tuple((row[0], row[1]) for row in kinds))
+
+
+def marked_counts(db: Database, run_id: int) -> MarkedCounts:
+    row = db.row(
+        """SELECT ifnull(sum(flag_count > 0), 0), ifnull(sum(order_consistent = 0), 0), count(order_consistent)
+           FROM verdicts WHERE run_id = ?""",
+        (run_id,),
+    )
+    assert row is not None
+    return MarkedCounts(*row)
+
+
+def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
+    """The valid verdicts of a run so far, by systems and label. With several aspects, only the overall one."""
+    return db.records(
+        VerdictCount,
+        f"""SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
+           WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = '{OVERALL}' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC""",
+        (run_id,),
+    )
+
+
+def prompt_label(db: Database, prompt_id: int) -> str:
+    """`NAME@VERSION`."""
+    label: str = db.value("SELECT name || '@' || version FROM prompts WHERE id = ?", (prompt_id,))
+    return label
+
+
+def run_failures(db: Database, run_id: int) -> list[sqlite3.Row]:
+    """Why calls of a run failed, most frequent first. Columns: error_kind, calls, example (one error)."""
+    return db.rows(
+        """SELECT error_kind, count(*) AS calls, max(error) AS example FROM calls
+           WHERE run_id = ? AND state = 'failed' GROUP BY error_kind ORDER BY calls DESC, error_kind""",
+        (run_id,),
+    )
+
+
+def active_runs(db: Database) -> list[ActiveRun]:
+    """The running runs and their progress, oldest first."""
+    return db.records(
+        ActiveRun,
+        """
+            SELECT ru.id, ru.project_id, (SELECT count(*) FROM calls k WHERE k.run_id = ru.id),
+              (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed'))
+            FROM runs ru WHERE ru.state = 'running' ORDER BY ru.id""",
+    )
+
+
+# ---- conditions --------------------------------------------------------------------------------------------------
+
+
+class RunConditions(NamedTuple):
+    """One run. `judge`, `identity` and `settings` are JSON as stored, `identity` empty if no server was asked."""
+
+    id: int
+    rater: str
+    kind: RaterKind
+    protocol: str
+    judge: str
+    identity: str
+    settings: str
+    prompt: UsedPrompt
+
+
+class CallTotals(NamedTuple):
+    """The calls of some runs. `calls` have ended, `open` have not; `reused` took their answer from calls of earlier
+    runs.
+
+    `first` and `last` (ISO 8601 UTC, empty if no call was sent) are when the calls that were sent ended. `cases`, `users`
+    and `occasions` are those of all calls. `failures` is kind of error -> calls, most frequent first; `models` are those
+    that replies name; `refused` are parameters that a server refused and that were therefore not sent.
+    """
+
+    calls: int
+    failed: int
+    reused: int
+    open: int
+    first: str
+    last: str
+    cases: int
+    users: int
+    occasions: int
+    failures: dict[str, int]
+    models: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+def run_conditions(db: Database, project_id: int) -> list[RunConditions]:
+    """The runs of a project, oldest first."""
+    rows = db.rows(
+        """SELECT ru.id, r.name, r.kind, ru.protocol, ru.judge, ifnull(ru.identity, ''), ru.settings, ru.prompt_id
+           FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id""",
+        (project_id,),
+    )
+    prompts = {number: used_prompt(db, number) for number in {row["prompt_id"] for row in rows}}
+    return [RunConditions._make([*tuple(row)[:-1], prompts[row["prompt_id"]]]) for row in rows]
+
+
+def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
+    """The calls of these runs together."""
+    chosen = (json.dumps(sorted(runs)),)
+    calls = db.row(
+        """SELECT ifnull(sum(state <> 'planned'), 0), ifnull(sum(state = 'failed'), 0),
+             ifnull(sum(cached_from IS NOT NULL), 0), ifnull(sum(state = 'planned'), 0),
+             ifnull(min(CASE WHEN cached_from IS NULL THEN finished_at END), ''),
+             ifnull(max(CASE WHEN cached_from IS NULL THEN finished_at END), '')
+           FROM calls WHERE run_id IN (SELECT value FROM json_each(?))""",
+        chosen,
+    )
+    cases = db.row(
+        """SELECT count(*), count(DISTINCT user_id), count(DISTINCT json_array(user_id, context, served_at)) FROM cases
+           WHERE id IN (SELECT case_id FROM run_cases WHERE run_id IN (SELECT value FROM json_each(?)))""",
+        chosen,
+    )
+    failures = db.rows(
+        """SELECT error_kind, count(*) FROM calls WHERE run_id IN (SELECT value FROM json_each(?)) AND state = 'failed'
+           GROUP BY 1 ORDER BY 2 DESC, 1""",
+        chosen,
+    )
+    models = db.rows(
+        """SELECT DISTINCT model FROM calls
+           WHERE run_id IN (SELECT value FROM json_each(?)) AND model IS NOT NULL AND model <> '' ORDER BY 1""",
+        chosen,
+    )
+    refused = db.rows(
+        """SELECT DISTINCT d.value FROM calls k, json_each(k.sent, '$.dropped') d
+           WHERE k.run_id IN (SELECT value FROM json_each(?)) AND k.sent IS NOT NULL ORDER BY 1""",
+        chosen,
+    )
+    assert calls is not None
+    assert cases is not None
+    named = (tuple(row[0] for row in rows) for rows in (models, refused))
+    return CallTotals._make([*calls, *cases, {row[0]: row[1] for row in failures}, *named])
+
+
+# ---- early stopping ----------------------------------------------------------------------------------------------
+
+
+class CaseStatus(NamedTuple):
+    """One case of a run: `open` calls are outstanding; `value` is None without a valid verdict."""
+
+    case_id: int
+    user_id: str
+    system_a: str
+    system_b: str
+    open: int
+    value: float | None
+
+
+def case_statuses(db: Database, run_id: int, aspect: str) -> list[CaseStatus]:
+    """Every case of a run in the order of its calls, with its verdict on `aspect`."""
+    return db.records(
+        CaseStatus,
+        """SELECT k.case_id, c.user_id, c.system_a, c.system_b, sum(k.state = 'planned'), max(v.value)
+           FROM calls k JOIN cases c ON c.id = k.case_id
+           LEFT JOIN verdicts v ON v.case_id = k.case_id AND v.aspect = ?2 AND v.run_id = k.run_id
+           WHERE k.run_id = ?1 GROUP BY k.case_id ORDER BY min(CASE WHEN k.aspect <> ?3 THEN k.id END)""",
+        (run_id, aspect, PROFILE),
+    )
+
+
+def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int]) -> dict[int, float]:
+    """case id -> the value of the run's verdict on `aspect`, for cases that have one."""
+    marks = ", ".join("?" * len(case_ids))
+    return db.pairs(
+        f"""SELECT case_id, value FROM verdicts
+            WHERE case_id IN ({marks}) AND aspect = ? AND run_id = ? AND value IS NOT NULL""",
+        (*case_ids, aspect, run_id),
+    )
+
+
+# ---- saer --------------------------------------------------------------------------------------------------------
+
+
+def changed_since(db: Database, project_id: int, time: str) -> bool:
+    """Whether lists, items, users or events were imported after a time, or an import of them was undone."""
+    return bool(
+        db.value(
+            """SELECT count(*) FROM imports WHERE project_id = ?1 AND kind IN ('items', 'users', 'events', 'lists')
+                 AND (created_at > ?2 OR ifnull(undone_at, '') > ?2)""",
+            (project_id, time),
+        )
+    )
+
+
+def label_counts(db: Database, run_id: int, aspect: str) -> list[tuple[str, float, int]]:
+    """(system, value, verdicts) of a run on single lists, failed ones left out."""
+    return [
+        (row[0], row[1], row[2])
+        for row in db.rows(
+            """SELECT c.system_a, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
+               WHERE v.run_id = ? AND v.aspect = ? AND v.state = 'ok' GROUP BY 1, 2 ORDER BY 1, 2""",
+            (run_id, aspect),
+        )
+    ]
+
+
+def run_systems(db: Database, run_id: int) -> list[str]:
+    """The systems whose lists a run contains, by name."""
+    return db.column(
+        """SELECT DISTINCT system FROM (
+                 SELECT c.system_a AS system FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?1
+                 UNION SELECT c.system_b FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?1)
+               WHERE system <> '' ORDER BY system""",
+        (run_id,),
+    )
+
+
+# ---- judges ------------------------------------------------------------------------------------------------------
+
+
+class ServedModel(NamedTuple):
+    """The model that answered one run.
+
+    `name` and `digest` come from the server, empty if it did not say; `models` are those named in the replies.
+    `replies` of the `calls` were answered, `cached` of them from an earlier run.
+    """
+
+    run_id: int
+    judge: str
+    prompt: str
+    name: str
+    digest: str
+    models: tuple[str, ...]
+    calls: int
+    cached: int
+    created_at: str
+    replies: int
+
+
+class RunIdentity(NamedTuple):
+    """The model that answered one run: as in `ServedModel`, but `models` are those named in the replies on its first
+    and last case; `replies`: whether there are any.
+    """
+
+    judge: str
+    prompt: str
+    name: str
+    digest: str
+    models: tuple[str, ...]
+    replies: bool
+
+
+class PromptMatch(NamedTuple):
+    """The number of calls that two raters share (case, order, aspect, sample), and how many have a changed prompt."""
+
+    calls: int
+    changed: int
+
+
+def judges_used(db: Database) -> list[sqlite3.Row]:
+    """Every judge used in this database, most recently used first. Columns: spec, runs, last_used."""
+    return db.rows(
+        """SELECT json_extract(judge, '$.spec') AS spec, count(*) AS runs, max(created_at) AS last_used
+           FROM runs GROUP BY 1 ORDER BY last_used DESC"""
+    )
+
+
+def project_judges(db: Database, project_id: int) -> tuple[JudgeSpec, ...]:
+    """The judges used in a project, most recently used first, each at the address of its last run."""
+    rows = db.rows(
+        """SELECT judge, json_extract(judge, '$.spec') AS spec
+           FROM runs WHERE project_id = ? GROUP BY spec HAVING id = max(id) ORDER BY max(id) DESC""",
+        (project_id,),
+    )
+    return tuple(JudgeSpec.model_validate_json(row["judge"]) for row in rows)
+
+
+def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> None:
+    """Store the result of a probe; it replaces that of an earlier one."""
+    with db.transaction():
+        db.execute(
+            """INSERT INTO capabilities (judge, base_urls, record, probed_at) VALUES (?, ?, ?, ?)
+               ON CONFLICT (judge, base_urls) DO UPDATE SET record = excluded.record, probed_at = excluded.probed_at""",
+            (judge.spec, _servers(judge), record.model_dump_json(), now()),
+        )
+
+
+def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
+    """The result of the last probe of this judge at these servers; None without a probe.
+
+    A record that this version cannot read is ignored.
+    """
+    text = db.value(
+        "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?", (judge.spec, _servers(judge))
+    )
+    try:
+        return None if text is None else Capabilities.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def _servers(judge: JudgeSpec) -> str:
+    """The base URLs as JSON, in a fixed order."""
+    return json.dumps(sorted({url.rstrip("/") for url in judge.base_urls}))
+
+
+def seconds_a_call(db: Database, judge: str) -> float | None:
+    """Wall-clock seconds per call in the judge's last run that sent calls, at that run's concurrency.
+
+    Without such a run, the latency of the newest probe divided by the judge's concurrency. A probe's calls are small,
+    so this is a low estimate. None without either.
+    """
+    seconds: float | None = db.value(
+        """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
+           WHERE ru.id = (
+             SELECT max(r.id) FROM runs r WHERE json_extract(r.judge, '$.spec') = ? AND r.seconds > 0 AND EXISTS (
+               SELECT 1 FROM calls c WHERE c.run_id = r.id AND c.state = 'done' AND c.cached_from IS NULL))
+             AND k.state = 'done' AND k.cached_from IS NULL
+           GROUP BY ru.id""",
+        (judge,),
+    ) or db.value(
+        """SELECT json_extract(record, '$.latency_s') / json_extract(record, '$.concurrency') FROM capabilities
+           WHERE judge = ? ORDER BY probed_at DESC LIMIT 1""",
+        (judge,),
+    )
+    return seconds
+
+
+def model_owners(db: Database, judge: JudgeSpec) -> tuple[str, ...]:
+    """What the judge's servers named as the owners of their models in its newest run that reached them."""
+    listed: str | None = db.value(
+        """SELECT json_extract(identity, '$.details.servers') FROM runs
+           WHERE json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)
+             AND json_extract(identity, '$.details.servers') IS NOT NULL ORDER BY id DESC LIMIT 1""",
+        (judge.spec, json.dumps(judge.base_urls)),
+    )
+    owners = json.loads(listed) if listed else []
+    return tuple(owner for owner in owners if isinstance(owner, str)) if isinstance(owners, list) else ()
+
+
+def served_models(db: Database, project_id: int, rater: str, protocols: set[str]) -> list[ServedModel]:
+    """The model behind each of the rater's runs of these protocols, oldest first; empty for a rater without runs."""
+    rows = db.rows(
+        """SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
+             ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
+             (SELECT json_group_array(model) FROM (SELECT DISTINCT model FROM calls
+                WHERE run_id = ru.id AND model IS NOT NULL ORDER BY model)),
+             (SELECT count(*) FROM calls WHERE run_id = ru.id),
+             (SELECT count(*) FROM calls WHERE run_id = ru.id AND cached_from IS NOT NULL), ru.created_at,
+             (SELECT count(*) FROM calls WHERE run_id = ru.id AND state = 'done')
+           FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
+           WHERE ru.project_id = ? AND r.name = ? AND ru.protocol IN (SELECT value FROM json_each(?))
+           ORDER BY ru.id""",
+        (project_id, rater, json.dumps(sorted(protocols))),
+    )
+    return [ServedModel(*row)._replace(models=tuple(json.loads(row[5]))) for row in rows]
+
+
+def run_identities(db: Database, project_id: int, rater: str, protocol: str) -> dict[int, RunIdentity]:
+    """Run id -> the model that answered it, oldest first, for the rater's runs of a protocol.
+
+    Reads only two calls of each run, so it stays fast with many calls.
+    """
+    named = "SELECT model FROM calls WHERE run_id = ru.id AND model IS NOT NULL ORDER BY case_id"
+    rows = db.rows(
+        f"""SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
+              ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
+              ({named} LIMIT 1), ({named} DESC LIMIT 1),
+              EXISTS (SELECT 1 FROM calls WHERE run_id = ru.id AND state = 'done')
+            FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
+            WHERE ru.project_id = ? AND r.name = ? AND ru.protocol = ? ORDER BY ru.id""",
+        (project_id, rater, protocol),
+    )
+    return {
+        run: RunIdentity(judge, prompt, name, digest, tuple(sorted({first, last} - {None})), bool(replies))
+        for run, judge, prompt, name, digest, first, last, replies in rows
+    }
+
+
+def prompt_match(db: Database, later: list[ServedModel], earlier: list[ServedModel]) -> PromptMatch:
+    """Compare the prompts of two raters' runs by the hash of texts and schema, over finished calls."""
+    row = db.row(
+        """SELECT count(*), ifnull(sum(a.content_hash <> b.content_hash), 0) FROM calls a
+           JOIN calls b ON b.case_id = a.case_id AND b.list_order = a.list_order AND b.aspect = a.aspect
+             AND b.sample = a.sample AND b.run_id IN (SELECT value FROM json_each(?2))
+           WHERE a.run_id IN (SELECT value FROM json_each(?1))
+             AND a.content_hash IS NOT NULL AND b.content_hash IS NOT NULL""",
+        tuple(json.dumps([run.run_id for run in runs]) for runs in (later, earlier)),
+    )
+    assert row is not None
+    return PromptMatch(*row)
+
+
+def newest_judges(db: Database, project_id: int) -> dict[str, str]:
+    """rater -> the judge (SPEC) of its newest run; without raters that have no run."""
+    return db.pairs(
+        """SELECT r.name, json_extract(ru.judge, '$.spec') FROM runs ru JOIN raters r ON r.id = ru.rater_id
+           WHERE ru.project_id = ? ORDER BY ru.id""",
+        (project_id,),
+    )

@@ -1,1 +1,0 @@
-"""Runs, calls, answers, costs."""

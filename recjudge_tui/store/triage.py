@@ -1,0 +1,274 @@
+"""The triage log: readers' decisions on verdicts, append-only, and the readers' own verdicts."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from recjudge_tui.domain.filters import VerdictFilter
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.filters import DECIDED, conditions
+from recjudge_tui.store.prompts import prompt_by_id
+from recjudge_tui.store.raters import ensure_rater, find_rater
+
+Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
+DECISIONS = ("accept", "dismiss", "override")
+# in characters, for notes and tags
+LONGEST_TEXT = 4_000
+
+
+class LogEntry(NamedTuple):
+    """One row of the log. `undoes` is the row it undoes; `verdict_id` is None once the verdict is deleted.
+    `active` is true unless the row was undone (the view's column `standing`)."""
+
+    id: int
+    verdict_id: int | None
+    case_id: int
+    rater: str
+    aspect: str
+    protocol: str
+    reader: str
+    action: Action
+    label: str
+    value: float | None
+    text: str
+    undoes: int | None
+    active: bool
+    created_at: str
+
+
+class TriageState(NamedTuple):
+    """The current state of a verdict: the last decision (may be empty), its label, the tags, and whether it has a note."""
+
+    decision: str = ""
+    label: str = ""
+    tags: tuple[str, ...] = ()
+    noted: bool = False
+
+
+def record(
+    db: Database,
+    verdict_id: int,
+    reader: str,
+    action: Action,
+    *,
+    text: str = "",
+    label: str = "",
+    value: float | None = None,
+) -> int:
+    """Add a row about a verdict and return its id. An override also stores the verdict of the rater `reader`.
+
+    Raises NotFoundError when the verdict no longer exists, UsageError when a note or tag is empty or longer than
+    LONGEST_TEXT, or when the reader's name belongs to another kind of rater.
+    """
+    text = text.strip()
+    if action in ("note", "tag") and not text:
+        raise UsageError(f"the {action} is empty", next_step="Write some text.")
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(
+            f"the {action} has {len(text):,} characters",
+            next_step=f"Shorten it to at most {LONGEST_TEXT:,} characters.",
+        )
+    with db.transaction():
+        verdict = db.row(
+            """SELECT v.id, v.project_id, v.case_id, v.aspect, v.protocol, r.name AS rater
+               FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?""",
+            (verdict_id,),
+        )
+        if verdict is None:
+            raise NotFoundError(
+                "this verdict no longer exists", "Its run or import was deleted in the meantime."
+            )
+        row = db.insert(
+            """INSERT INTO triage_log (project_id, case_id, verdict_id, rater, aspect, protocol, reader, action, label,
+                 value, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                *(verdict["project_id"], verdict["case_id"], verdict_id, verdict["rater"], verdict["aspect"]),
+                *(verdict["protocol"], reader, action, label, value, text, now()),
+            ),
+        )
+        if action == "override":
+            _restate(db, verdict["project_id"], reader, verdict["case_id"], verdict["aspect"])
+    return row
+
+
+def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
+    """Undo the reader's newest action that is not undone; returns it, or None when there is none.
+
+    An earlier override takes effect again.
+    """
+    with db.transaction():
+        newest = db.row(
+            f"{_ENTRIES} WHERE project_id = ? AND reader = ? AND standing ORDER BY log_id DESC LIMIT 1",
+            (project_id, reader),
+        )
+        if newest is None:
+            return None
+        entry = _entry(newest)
+        db.execute(
+            """INSERT INTO triage_log (project_id, case_id, verdict_id, rater, aspect, protocol, reader, action, undoes,
+                 created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'undo', ?, ?)""",
+            (
+                *(project_id, entry.case_id, entry.verdict_id, entry.rater, entry.aspect, entry.protocol),
+                *(reader, entry.id, now()),
+            ),
+        )
+        if entry.action == "override":
+            _restate(db, project_id, reader, entry.case_id, entry.aspect)
+    return entry
+
+
+def verdict_entries(db: Database, verdict_id: int) -> tuple[LogEntry, ...]:
+    """All rows about a verdict, oldest first, including undone ones."""
+    return tuple(
+        _entry(row) for row in db.rows(f"{_ENTRIES} WHERE verdict_id = ? ORDER BY log_id", (verdict_id,))
+    )
+
+
+def project_entries(db: Database, project_id: int) -> tuple[LogEntry, ...]:
+    """The whole log of a project, oldest first."""
+    return tuple(
+        _entry(row) for row in db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,))
+    )
+
+
+def triage_states(db: Database, ids: Sequence[int]) -> dict[int, TriageState]:
+    """verdict id -> its triage state; without verdicts that have none."""
+    states: dict[int, TriageState] = {}
+    rows = db.rows(
+        f"{_ENTRIES} WHERE verdict_id IN (SELECT value FROM json_each(?)) AND standing ORDER BY log_id",
+        (json.dumps(list(ids)),),
+    )
+    for row in rows:
+        held = states.get(row["verdict_id"], TriageState())
+        if row["action"] in DECISIONS:
+            held = held._replace(decision=row["action"], label=row["label"])
+        elif row["action"] == "tag":
+            held = held._replace(tags=(*held.tags, row["text"]))
+        else:
+            held = held._replace(noted=True)
+        states[row["verdict_id"]] = held
+    return states
+
+
+def count_triaged(
+    db: Database, project_id: int, chosen: VerdictFilter, only: Sequence[int] | None = None
+) -> int:
+    """The number of verdicts that pass the filter (with `only`, on these cases) and have a decision."""
+    where, parameters = conditions(project_id, chosen)
+    if only is not None:
+        where += " AND v.case_id IN (SELECT value FROM json_each(:only))"
+        parameters["only"] = json.dumps(list(only))
+    return db.number(f"SELECT count(*) FROM verdicts v WHERE v.id IN ({DECIDED}) AND {where}", parameters)
+
+
+def undecided(db: Database, ids: Sequence[int]) -> list[int]:
+    """The verdicts without a decision, in the same order."""
+    known = triage_states(db, ids)
+    return [key for key in ids if not known.get(key, TriageState()).decision]
+
+
+def _restate(db: Database, project_id: int, reader: str, case_id: int, aspect: str) -> None:
+    """Update the reader's verdict to their last override that is not undone; delete it without one."""
+    last = db.row(
+        f"""{_ENTRIES} WHERE project_id = ? AND reader = ? AND case_id = ? AND aspect = ? AND action = 'override'
+            AND standing ORDER BY log_id DESC LIMIT 1""",
+        (project_id, reader, case_id, aspect),
+    )
+    if last is None:
+        db.execute(
+            "DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?",
+            (find_rater(db, project_id, reader), case_id, aspect),
+        )
+        return
+    db.execute(
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
+           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'override', ?)
+           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
+             label = excluded.label, created_at = excluded.created_at""",
+        (
+            *(project_id, ensure_rater(db, project_id, reader, "reader"), case_id, aspect, last["protocol"]),
+            *(last["value"], last["label"], now()),
+        ),
+    )
+
+
+_ENTRIES = """SELECT log_id, verdict_id, case_id, rater, aspect, protocol, reader, action, label, value, text, undoes,
+  standing, created_at FROM v_triage"""
+
+
+def _entry(row: sqlite3.Row) -> LogEntry:
+    values = tuple(row)
+    return LogEntry._make((*values[:12], bool(values[12]), values[13]))
+
+
+class Choices(NamedTuple):
+    """The possible answers: (label, value), best first, or a number from `low` to `high`."""
+
+    labels: tuple[tuple[str, float], ...]
+    low: float = 0.0
+    high: float = 0.0
+
+
+def choices(db: Database, verdict_id: int) -> Choices:
+    """The answers that can replace a verdict: the labels or the scale of its prompt.
+
+    For a verdict without a run, those of the prompt of the protocol's newest run, else of the protocol's newest prompt;
+    without a prompt, the labels given so far. Raises NotFoundError, or UsageError when there are none.
+    """
+    verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
+    if verdict is None:
+        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
+    prompt_id = db.value(
+        """SELECT prompt_id FROM runs WHERE id = :run OR (project_id = :project AND protocol = :protocol)
+           ORDER BY id = :run DESC, id DESC LIMIT 1""",
+        {"run": verdict["run_id"], "project": verdict["project_id"], "protocol": verdict["protocol"]},
+    ) or db.value(
+        "SELECT id FROM prompts WHERE protocol = ? ORDER BY id DESC LIMIT 1", (verdict["protocol"],)
+    )
+    if prompt_id is not None:
+        prompt = prompt_by_id(db, prompt_id)
+        if prompt.scale is not None:
+            return Choices((), prompt.scale.low, prompt.scale.high)
+        labels = prompt.labels_of(verdict["aspect"])
+        if labels:
+            return Choices(tuple((label.name, label.value) for label in labels))
+    given = db.rows(
+        """SELECT DISTINCT label, value FROM verdicts WHERE project_id = ? AND protocol = ? AND aspect = ?
+             AND label <> '' AND state = 'ok' ORDER BY value DESC LIMIT 9""",
+        (verdict["project_id"], verdict["protocol"], verdict["aspect"]),
+    )
+    if not given:
+        raise UsageError(
+            "there are no answers to choose from",
+            f"No {verdict['protocol']} prompt asks for “{verdict['aspect']}”, and no label was given so far.",
+            "Override the verdict of a judge or a person.",
+        )
+    return Choices(tuple((row["label"], row["value"]) for row in given))
+
+
+def parse_choice(db: Database, verdict_id: int, wanted: str) -> tuple[str, float]:
+    """The (label, value) among the choices that matches `wanted`, ignoring case.
+
+    A prefix is enough if only one label has it. Raises NotFoundError, or UsageError naming the choices.
+    """
+    offered = choices(db, verdict_id)
+    if not offered.labels:
+        try:
+            value = float(wanted)
+        except ValueError:
+            value = float("nan")
+        if offered.low <= value <= offered.high:
+            return f"{value:g}", value
+        raise UsageError(f"“{wanted}” is not a number from {offered.low:g} to {offered.high:g}")
+    lowered = wanted.casefold()
+    exact = [pair for pair in offered.labels if pair[0].casefold() == lowered]
+    begun = [pair for pair in offered.labels if lowered and pair[0].casefold().startswith(lowered)]
+    for matches in (exact, begun):
+        if len(matches) == 1:
+            return matches[0]
+    names = ", ".join(label for label, _ in offered.labels)
+    raise UsageError(f"no label “{wanted}” for this verdict", f"Available: {names}.")

@@ -1,0 +1,578 @@
+"""The list of verdicts, labels people gave, and what asks for attention."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from recjudge_tui.domain.filters import QUEUED, VerdictFilter
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.protocols import question_of, smallest_disagreement
+from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.store.cases import of_several_occasions
+from recjudge_tui.store.database import Database, explained, now
+from recjudge_tui.store.facts import (
+    about_systems,
+    apart,
+    disagreement_in,
+    question_in,
+    same_question,
+    sql_list,
+    width,
+)
+from recjudge_tui.store.filters import (
+    DECIDED,
+    EXACT,
+    FIRST_IN_REASONING,
+    OF_PROJECT,
+    Parameters,
+    conditions,
+    word_query,
+)
+from recjudge_tui.store.raters import ensure_rater, find_rater
+from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, undecided, verdict_entries
+
+# ---- listing -----------------------------------------------------------------------------------------------------
+
+
+# lowest confidence first, empty labels and confidences last; the last column makes every order total
+SORTS: dict[str, str] = {
+    "id": "v.id",
+    "label": "v.label = '', v.label COLLATE NOCASE, v.id",
+    "confidence": "v.confidence IS NULL, v.confidence, v.id",
+    "case": "v.case_id, v.aspect, v.rater_id",
+}
+_CHUNK = 512
+_FIRST_ANSWERS = 1000
+_EVERYTHING = VerdictFilter()
+# case, aspect and question
+_Question = tuple[int, str, str]
+
+
+class Opinions(NamedTuple):
+    """How many people gave one answer."""
+
+    label: str
+    value: float
+    n: int
+
+
+class JudgedRun(NamedTuple):
+    """A run with verdicts, and its rater."""
+
+    id: int
+    judge: str
+
+
+class VerdictRow(NamedTuple):
+    """One row of the list.
+
+    `people` are the answers of annotators and users on this question, the most frequent first. `votes` are the numbers of
+    people and judges per value on it, highest first; `spread` is the highest value minus the lowest (None with fewer
+    than two votes). `several_occasions`: the user has more than one.
+    """
+
+    verdict_id: int
+    case_id: int
+    rater: str
+    rater_kind: str
+    protocol: str
+    aspect: str
+    label: str
+    confidence: float | None
+    failed: bool
+    flipped: bool
+    flag_count: int
+    issue: str
+    error_kind: str
+    reviewed: bool
+    disagrees: bool
+    votes: tuple[int, ...]
+    value: float | None = None
+    spread: float | None = None
+    triage: TriageState = TriageState()
+    user_id: str = ""
+    systems: tuple[str, ...] = ()
+    occasion: Occasion = NO_OCCASION
+    several_occasions: bool = False
+    people: tuple[Opinions, ...] = ()
+
+
+def filtered_ids(
+    db: Database,
+    project_id: int,
+    chosen: VerdictFilter = _EVERYTHING,
+    sort: str = "id",
+    *,
+    limit: int | None = None,
+    after: int = 0,
+) -> array[int]:
+    """The ids of the verdicts that pass the filter, sorted by `sort` (a key of SORTS).
+
+    Only ids above `after`; with `sort="id"` these are the new ones. `limit` is for a first page.
+    """
+    where, parameters = conditions(project_id, chosen, by_case=sort == "case")
+    since = "v.id > :after AND " if after else ""
+    sql = f"SELECT v.id FROM verdicts v WHERE {since}{where} ORDER BY {SORTS[sort]} LIMIT :limit"
+    return _ids(db, sql, {**parameters, "after": after, "limit": -1 if limit is None else limit})
+
+
+def first_ids(db: Database, project_id: int, chosen: VerdictFilter, sort: str, limit: int) -> array[int]:
+    """A fast first page of `filtered_ids`: for words, the first hits of the full-text index.
+
+    Words may also occur elsewhere, so this page can miss verdicts that the whole list has.
+    """
+    search = word_query(chosen)
+    if search is None:
+        return filtered_ids(db, project_id, chosen, sort, limit=limit)
+    query, rest = search
+    where, parameters = conditions(project_id, rest)
+    sql = f"""SELECT v.id FROM verdicts v WHERE v.id IN ({FIRST_IN_REASONING}) AND {where}
+              ORDER BY {SORTS[sort]} LIMIT :limit"""
+    return _ids(db, sql, {**parameters, "first": query, "most": _FIRST_ANSWERS, "limit": limit})
+
+
+def _ids(db: Database, sql: str, parameters: Parameters) -> array[int]:
+    cursor = db.execute(sql, parameters)
+    cursor.row_factory = None
+    ids: array[int] = array("q")
+    with explained(db.path):
+        while chunk := cursor.fetchmany(5000):
+            ids.extend(row[0] for row in chunk)
+    return ids
+
+
+def count_verdicts(db: Database, project_id: int) -> int:
+    """The number of verdicts of the project, including failed ones."""
+    return db.number(f"SELECT count(*) FROM verdicts v WHERE {OF_PROJECT}", {"project": project_id})
+
+
+def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
+    """The rows of these verdicts, in the order of `ids`; without deleted verdicts."""
+    wanted = json.dumps(list(ids))
+    listed = db.rows(
+        f"""
+        SELECT v.id, v.case_id, r.name AS rater, r.kind, v.protocol, v.aspect, v.label, v.value, v.confidence,
+          v.state, v.order_consistent, v.flag_count, v.rater_id, c.user_id, c.system_a, c.system_b,
+          c.context, c.served_at, {of_several_occasions("c")} AS several,
+          CASE WHEN v.flag_count = 0 THEN '' ELSE ifnull(
+            (SELECT f.issue FROM flags f WHERE f.verdict_id = v.id LIMIT 1),
+            (SELECT f.issue FROM calls k JOIN flags f ON f.call_id = k.id
+              WHERE k.run_id = v.run_id AND k.case_id = v.case_id LIMIT 1)) END AS issue,
+          CASE WHEN v.state = 'ok' THEN '' ELSE
+            (SELECT k.error_kind FROM calls k WHERE k.run_id = v.run_id AND k.case_id = v.case_id
+              AND k.state = 'failed' LIMIT 1) END AS error_kind,
+          EXISTS (SELECT 1 FROM verdicts o JOIN raters q ON q.id = o.rater_id
+            WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND q.kind = 'reader') AS reviewed
+        FROM verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id
+        WHERE v.id IN (SELECT value FROM json_each(?))""",
+        (wanted,),
+    )
+    votes, people = _votes(db, {row["case_id"] for row in listed})
+    touched = triage_states(db, ids)
+    rows = {}
+    for row in listed:
+        question = row["case_id"], row["aspect"], question_of(row["protocol"])
+        others = votes.get(question, {})
+        rows[row["id"]] = VerdictRow(
+            verdict_id=row["id"],
+            case_id=row["case_id"],
+            rater=row["rater"],
+            rater_kind=row["kind"],
+            protocol=row["protocol"],
+            aspect=row["aspect"],
+            label=row["label"],
+            confidence=row["confidence"],
+            failed=row["state"] == "failed",
+            flipped=row["order_consistent"] == 0,
+            flag_count=row["flag_count"],
+            issue=row["issue"] or "",
+            error_kind=row["error_kind"] or "",
+            reviewed=bool(row["reviewed"]),
+            disagrees=_apart(row["value"], others, row["protocol"]),
+            votes=tuple(sorted(others.values(), reverse=True)),
+            value=row["value"],
+            spread=max(others) - min(others) if sum(others.values()) > 1 else None,
+            triage=touched.get(row["id"], TriageState()),
+            user_id=row["user_id"],
+            systems=tuple(name for name in (row["system_a"], row["system_b"]) if name),
+            occasion=Occasion(row["context"], row["served_at"]),
+            several_occasions=bool(row["several"]),
+            people=tuple(sorted(people.get(question, ()), key=lambda given: (-given.n, -given.value))),
+        )
+    return [rows[key] for key in ids if key in rows]
+
+
+def _votes(
+    db: Database, cases: Iterable[int]
+) -> tuple[dict[_Question, dict[float, int]], dict[_Question, list[Opinions]]]:
+    """Question -> value -> how many people and judges gave it; question -> the answers that people gave themselves
+    (without consensus).
+    """
+    rows = db.rows(
+        f"""SELECT o.case_id, o.aspect, o.protocol, o.value, max(o.label) AS label, count(*) AS n,
+              sum(q.kind IN {sql_list(FIRST_HAND)}) AS people
+            FROM verdicts o JOIN raters q ON q.id = o.rater_id
+            WHERE o.case_id IN (SELECT value FROM json_each(?)) AND o.state = 'ok'
+              AND q.kind NOT IN {sql_list(WITHOUT_OPINION)}
+            GROUP BY o.case_id, o.aspect, o.protocol, o.value""",
+        (json.dumps(list(cases)),),
+    )
+    votes: dict[_Question, dict[float, int]] = defaultdict(lambda: defaultdict(int))
+    people: dict[_Question, list[Opinions]] = defaultdict(list)
+    for row in rows:
+        question = row["case_id"], row["aspect"], question_of(row["protocol"])
+        votes[question][row["value"]] += row["n"]
+        if row["people"]:
+            people[question].append(Opinions(row["label"], row["value"], row["people"]))
+    return votes, people
+
+
+def _apart(value: float | None, others: dict[float, int], protocol: str) -> bool:
+    least = smallest_disagreement(protocol)
+    return value is not None and any(abs(other - value) >= least for other in others)
+
+
+def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
+    """The first of `ids` without a decision; None if all have one."""
+    for start in range(0, len(ids), _CHUNK):
+        left = undecided(db, list(ids[start : start + _CHUNK]))
+        if left:
+            return left[0]
+    return None
+
+
+def newest_judged_run(db: Database, project_id: int) -> JudgedRun | None:
+    """The newest run of a judge with verdicts about systems; None if there is none."""
+    row = db.row(
+        f"""SELECT ru.id, r.name FROM runs ru JOIN raters r ON r.id = ru.rater_id
+            WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
+              AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND {about_systems("v.protocol")})
+            ORDER BY ru.id DESC LIMIT 1""",
+        (project_id,),
+    )
+    return None if row is None else JudgedRun(*row)
+
+
+def run_has_confidences(db: Database, run_id: int) -> bool:
+    """Whether the judge of the run says how sure it is."""
+    return bool(
+        db.value(
+            "SELECT EXISTS (SELECT 1 FROM verdicts WHERE run_id = ? AND confidence IS NOT NULL)", (run_id,)
+        )
+    )
+
+
+EXPORTED = (
+    "project", "protocol", "case_id", "user_id", "item_id", "system_a", "system_b", "rater", "rater_kind", "run_id",
+    "aspect", "value", "label", "state", "order_consistent", "confidence", "reasoning", "created_at", "shown_first",
+    "context", "served_at",
+)  # fmt: skip
+
+# the system whose list came first in every call or imported judgement about a pair; null where both orders were asked
+_SHOWN_FIRST = """(SELECT CASE WHEN min(list_order) = max(list_order)
+    THEN iif(min(list_order) = 'ab', v.system_a, v.system_b) END
+  FROM (SELECT k.list_order FROM calls k WHERE k.run_id = v.run_id AND k.case_id = v.case_id AND k.list_order <> ''
+        UNION ALL SELECT g.list_order FROM games g WHERE g.verdict_id = v.verdict_id))"""
+
+
+def exported_rows(db: Database, ids: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """The columns EXPORTED of these verdicts, in the order of `ids`, read in chunks."""
+    columns = ", ".join(_SHOWN_FIRST if name == "shown_first" else name for name in EXPORTED)
+    sql = f"""SELECT verdict_id, {columns} FROM v_verdicts v
+              WHERE verdict_id IN (SELECT value FROM json_each(?))"""
+    for start in range(0, len(ids), _CHUNK):
+        chunk = list(ids[start : start + _CHUNK])
+        by_id = {row[0]: tuple(row)[1:] for row in db.rows(sql, (json.dumps(chunk),))}
+        yield from (by_id[key] for key in chunk if key in by_id)
+
+
+def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
+    """The ids of all verdicts on these cases."""
+    return set(
+        db.column(
+            "SELECT id FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(cases)),),
+        )
+    )
+
+
+def case_verdicts(db: Database, case_id: int) -> list[int]:
+    """The ids of the verdicts on one case, judges before people, then by rater and aspect."""
+    return db.column(
+        f"""SELECT v.id FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
+               ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect""",
+        (case_id,),
+    )
+
+
+# ---- labels ------------------------------------------------------------------------------------------------------
+
+
+LABELLED = "labelled"
+
+
+def verdict_to_keep(db: Database, verdict_id: int, reader: str) -> int:
+    """The verdict that a reader means to keep while `verdict_id` is selected: this one, or the one just overridden.
+
+    After an override the list moves on to the next verdict. So if the reader's last action was an override, and the
+    selected verdict has no decision yet, the overridden verdict is meant.
+    """
+    last = db.row(
+        """SELECT l.verdict_id, l.action FROM verdicts v JOIN triage_log l ON l.project_id = v.project_id
+           WHERE v.id = ? AND l.reader = ? ORDER BY l.id DESC LIMIT 1""",
+        (verdict_id, reader),
+    )
+    if last is None or last["action"] == "undo" or _answer(db, last["verdict_id"], reader) != "override":
+        return verdict_id
+    return int(last["verdict_id"]) if _answer(db, verdict_id, reader) in ("", "dismiss") else verdict_id
+
+
+def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
+    """The reader's current decision on a verdict; empty without one."""
+    label: str | None = db.value(
+        "SELECT action FROM v_triage WHERE verdict_id = ? AND reader = ? AND decides", (verdict_id, reader)
+    )
+    return label or ""
+
+
+def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
+    """Store the reader's verdict as a label of the annotator `name`; returns the annotator's number of labels.
+
+    The reader's verdict is their override, or the verdict itself if they accepted it. An existing label is replaced.
+    Raises UsageError when the reader did neither, or when `name` is a rater of another kind.
+    """
+    with db.transaction():
+        own = db.row(
+            """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
+               JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?""",
+            (reader, verdict_id),
+        )
+        if own is None and _answer(db, verdict_id, reader) == "accept":
+            own = db.row("SELECT * FROM verdicts WHERE id = ? AND state = 'ok'", (verdict_id,))
+        if own is None:
+            raise UsageError(
+                "you have not decided on this verdict yet", next_step="Accept or override it first."
+            )
+        rater = ensure_rater(db, own["project_id"], name, "annotator")
+        db.execute(
+            """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, note,
+                 created_at) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'kept', ?, ?)
+               ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol,
+                 value = excluded.value, label = excluded.label, note = excluded.note, created_at = excluded.created_at""",
+            (
+                *(own["project_id"], rater, own["case_id"], own["aspect"], own["protocol"]),
+                *(own["value"], own["label"], f"from {reader}", now()),
+            ),
+        )
+        count: int = db.value("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater,))
+    return count
+
+
+# ---- counted -----------------------------------------------------------------------------------------------------
+
+
+# the rule of verdicts that were imported only as a count
+COUNTED = "counted"
+
+
+class CountedBattles(NamedTuple):
+    """How many verdicts of a question are known only as counts."""
+
+    rater: str
+    protocol: str
+    aspect: str
+    verdicts: int
+
+
+def counted_battles(db: Database, project_id: int) -> list[CountedBattles]:
+    """By rater, protocol and aspect; read from an index of such verdicts alone."""
+    return db.records(
+        CountedBattles,
+        """SELECT r.name, v.protocol, v.aspect, count(*) FROM verdicts v INDEXED BY verdicts_counted
+             JOIN raters r ON r.id = v.rater_id
+           WHERE v.rule = 'counted' AND v.project_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3""",
+        (project_id,),
+    )
+
+
+# ---- attention ---------------------------------------------------------------------------------------------------
+
+
+# the name of the queue's order, in addition to those of SORTS
+ATTENTION = "attention"
+LOW_CONFIDENCE = 0.6
+_RATERS = "(SELECT id FROM raters WHERE project_id = :project AND kind IN {})"
+_JUDGES = _RATERS.format(sql_list(REVIEWED))
+_PEOPLE = _RATERS.format(sql_list(PEOPLE))
+
+
+class Queue(NamedTuple):
+    """`ids` in reading order; `starts` are (reason, index of its first verdict)."""
+
+    ids: array[int]
+    starts: tuple[tuple[str, int], ...]
+
+    def reason(self, place: int) -> str:
+        """Why the verdict at an index is in the queue."""
+        return next((name for name, start in reversed(self.starts) if place >= start), "")
+
+    def sizes(self) -> dict[str, int]:
+        """reason -> how many verdicts are in the queue for it."""
+        ends = [start for _, start in self.starts[1:]] + [len(self.ids)]
+        return {name: end - start for (name, start), end in zip(self.starts, ends, strict=True)}
+
+
+def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterable[int] = ()) -> Queue:
+    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in
+    the filter, only for those reasons; a verdict with several reasons is listed under the first): a judge that
+    disagrees with a person on the question (largest difference first, as a share of the scale), judges that disagree
+    with each other, answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed,
+    and cases in which a text gives instructions to the judge (`suspects`, their ids). A disagreement is at least one
+    step of A/Tie/B or of the labels, half of 0..1, or two steps of 1..5.
+    """
+    wanted = chosen.queue() or frozenset(QUEUED)
+    chosen = chosen.without("queue")
+    where, parameters = conditions(project_id, chosen)
+    if not any(term.key in EXACT for term in chosen.terms):
+        # cases that test a judge have a report of their own
+        where = f"{where} AND {about_systems('v.protocol')}"
+    one_judge = db.value(f"SELECT count(*) < 2 FROM {_JUDGES}", {"project": project_id})
+    seen = bytearray(db.value("SELECT ifnull(max(id), 0) + 1 FROM verdicts"))
+    for row in db.rows(f"{DECIDED} AND verdict_id IS NOT NULL", {"project": project_id}):
+        seen[row[0]] = 1
+    ids: array[int] = array("q")
+    starts = []
+    for name, (reason, sql) in _reasons().items():
+        starts.append((reason, len(ids)))
+        if name not in wanted or (name == "split" and one_judge):
+            continue
+        values = {**parameters, "suspects": json.dumps(list(suspects))}
+        _take(db, sql.replace("{where}", where), values, seen, ids)
+    return Queue(ids, tuple(starts))
+
+
+def _take(db: Database, sql: str, values: dict[str, object], seen: bytearray, ids: array[int]) -> None:
+    """Append the query's ids that are not marked in `seen`, and mark them."""
+    cursor = db.execute(sql, values)
+    cursor.row_factory = None
+    while chunk := cursor.fetchmany(5000):
+        for (key,) in chunk:
+            # verdicts newer than the queue wait for the next queue
+            if key < len(seen) and not seen[key]:
+                seen[key] = 1
+                ids.append(key)
+
+
+def _against_people() -> str:
+    return f"""SELECT v.id FROM verdicts o CROSS JOIN verdicts v ON v.case_id = o.case_id AND v.aspect = o.aspect
+  WHERE o.rater_id IN {_PEOPLE} AND o.state = 'ok'
+    AND v.rater_id IN {_JUDGES} AND v.state = 'ok' AND {same_question()} AND {apart()} AND {{where}}
+  GROUP BY v.id ORDER BY max(abs(o.value - v.value)) / {width()} DESC, v.id"""
+
+
+def _split() -> str:
+    return f"""SELECT v.id FROM verdicts v WHERE {{where}} AND v.state = 'ok' AND v.rater_id IN {_JUDGES}
+    AND (v.case_id, v.aspect, {question_in("v.protocol")}) IN (
+      SELECT o.case_id, o.aspect, {question_in("o.protocol")} FROM verdicts o
+      WHERE o.rater_id IN {_JUDGES} AND o.state = 'ok' GROUP BY 1, 2, 3
+      HAVING max(o.value) - min(o.value) >= {disagreement_in("max(o.protocol)")})
+  ORDER BY v.case_id, v.aspect, v.id"""
+
+
+def _reasons() -> dict[str, tuple[str, str]]:
+    """Name in a filter (of QUEUED) -> (reason, its verdicts), the most important first."""
+    unsure = f"(v.confidence IS NULL) = 0 AND v.confidence < {LOW_CONFIDENCE}"
+    return {
+        "people": ("judge against people", _against_people()),
+        "split": ("judges split", _split()),
+        # random answers flip by chance
+        "flip": ("order flip", _those(f"v.order_consistent = 0 AND v.rater_id IN {_JUDGES}")),
+        "confidence": ("low confidence", _those(unsure, "v.confidence, v.id")),
+        "failed": ("failed", _those("v.state = 'failed'")),
+        "orders": ("gives orders", _those("v.case_id IN (SELECT value FROM json_each(:suspects))")),
+    }
+
+
+def _those(reason: str, order: str = "v.id") -> str:
+    return f"SELECT v.id FROM verdicts v WHERE {{where}} AND {reason} ORDER BY {order}"
+
+
+# ---- example sources ---------------------------------------------------------------------------------------------
+
+
+class ExampleSource(NamedTuple):
+    """`values`: aspect -> (label, value), from the reader, and from the verdict if it was accepted.
+
+    `prompt_id` is the newest version of the prompt, None without a prompt. `note` is the reader's last note that was
+    not undone. `reasoning` and `flags` (item, issue, reason) are the judge's, for accepted verdicts only.
+    """
+
+    case_id: int
+    prompt_id: int | None
+    decision: str
+    values: dict[str, tuple[str, float]]
+    note: str = ""
+    reasoning: str = ""
+    flags: tuple[tuple[str, str, str], ...] = ()
+
+
+def lacks_reason(source: ExampleSource) -> bool:
+    """Whether only a reason is missing to make an example."""
+    return source.prompt_id is not None and bool(source.values) and not (source.note or source.reasoning)
+
+
+def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
+    """Collect the parts of an example. Raises NotFoundError when the verdict no longer exists."""
+    verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
+    if verdict is None:
+        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
+    case_id, run_id = verdict["case_id"], verdict["run_id"]
+    own = [entry for entry in verdict_entries(db, verdict_id) if entry.reader == reader and entry.active]
+    decision = next((entry.action for entry in reversed(own) if entry.action in DECISIONS), "")
+    note = next((entry.text for entry in reversed(own) if entry.action == "note"), "")
+    values = _own_values(db, verdict["project_id"], reader, case_id)
+    source = ExampleSource(
+        case_id, _prompt(db, verdict["project_id"], run_id, verdict["protocol"]), decision, values, note
+    )
+    if decision != "accept" or verdict["state"] != "ok":
+        return source
+    answers = db.rows(
+        """SELECT a.reasoning FROM answers a JOIN calls c ON c.id = a.call_id
+           WHERE c.run_id = ? AND c.case_id = ? AND a.aspect = ? AND a.reasoning <> '' ORDER BY c.id""",
+        (run_id, case_id, verdict["aspect"]),
+    )
+    flags = db.rows(
+        """SELECT DISTINCT f.item_id, f.issue, f.reason FROM flags f JOIN calls c ON c.id = f.call_id
+           WHERE c.run_id = ? AND c.case_id = ? ORDER BY f.rowid""",
+        (run_id, case_id),
+    )
+    return source._replace(
+        values={verdict["aspect"]: (verdict["label"], verdict["value"]), **values},
+        reasoning=answers[0]["reasoning"] if answers else "",
+        flags=tuple((row["item_id"], row["issue"], row["reason"]) for row in flags),
+    )
+
+
+def _own_values(db: Database, project_id: int, reader: str, case_id: int) -> dict[str, tuple[str, float]]:
+    rater = find_rater(db, project_id, reader)
+    rows = db.rows(
+        "SELECT aspect, label, value FROM verdicts WHERE rater_id = ? AND case_id = ? AND state = 'ok'",
+        (rater, case_id),
+    )
+    return {row["aspect"]: (row["label"], row["value"]) for row in rows}
+
+
+def _prompt(db: Database, project_id: int, run_id: int | None, protocol: str) -> int | None:
+    """The newest version of the run's prompt, else of the prompt of the protocol's newest run."""
+    prompt_id: int | None = db.value(
+        """SELECT newer.id FROM runs r JOIN prompts p ON p.id = r.prompt_id JOIN prompts newer ON newer.name = p.name
+           WHERE r.id = :run OR (r.project_id = :project AND r.protocol = :protocol)
+           ORDER BY r.id = :run DESC, r.id DESC, newer.version DESC LIMIT 1""",
+        {"run": run_id, "project": project_id, "protocol": protocol},
+    )
+    return prompt_id

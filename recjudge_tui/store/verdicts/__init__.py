@@ -1,1 +1,0 @@
-"""Verdicts: lists, filters, triage, and columns for reports."""

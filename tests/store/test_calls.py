@@ -1,0 +1,127 @@
+"""Calls and what comes of them: finished once, never half."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.domain.calls import Answer, CallResult, Flag, ParsedReply, Reply, Usage, VerdictDraft
+from recjudge_tui.store.calls import (
+    CallOutcome,
+    case_calls,
+    outstanding,
+    save_outcome,
+    save_verdicts,
+    stored_reply,
+)
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.schema import connect
+from tests.support.runs import calls, make_project, planned
+
+PARSED = ParsedReply(
+    answers=(Answer(aspect="overall", value=1.0, label="Partial", reasoning="why", confidence=0.5),),
+    flags=(Flag(item_id="i1", issue="other", reason="so"),),
+    parsed_by="schema",
+)
+USAGE = Usage(input=100, output=10, cached_input=40, cache_written=30)
+REPLY = Reply(
+    text="{}",
+    thinking="hm",
+    model="m",
+    stop="stop",
+    structured=True,
+    usage=USAGE,
+    latency_s=0.5,
+    logprobs=True,
+    label_confidence=0.5,
+)
+
+
+@pytest.fixture
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        make_project(database, users=2)
+        yield database
+
+
+def done(db: Database, run: int, **more: Any) -> CallOutcome:
+    """How the first outstanding call of the run ended: well."""
+    key = outstanding(db, run, 0, 1)[0]
+    return CallOutcome(key, "content", "request", CallResult(1, REPLY, PARSED, cost_usd=0.5)._replace(**more))
+
+
+def failed(db: Database, run: int) -> CallOutcome:
+    return done(db, run, parsed=None, error_kind="bad_reply", error="unreadable")
+
+
+def test_a_call_is_finished_once(db: Database) -> None:
+    run = planned(db)
+    outcome = done(db, run)
+    assert save_outcome(db, outcome)
+    before = [tuple(c) for c in calls(db, run)]
+    other = REPLY.model_copy(update={"text": "other"})
+    again = outcome._replace(result=outcome.result._replace(reply=other, attempts=7))
+    assert not save_outcome(db, again)
+    assert [tuple(c) for c in calls(db, run)] == before
+    assert [k.id for k in outstanding(db, run, 0, 9)] == [k["id"] for k in calls(db, run)[1:]]
+    assert db.value("SELECT count(*) FROM answers") == 1
+    (call,) = case_calls(db, run, outcome.key.case_id)
+    assert (call.state, call.answers["overall"]) == ("done", PARSED.answers[0])
+    flags = db.rows(
+        "SELECT item_id, issue, reason FROM flags WHERE call_id = ? ORDER BY id", (outcome.key.id,)
+    )
+    assert [Flag(**dict(row)) for row in flags] == list(PARSED.flags)
+
+
+def test_windows_of_outstanding_calls_follow_the_plan(db: Database) -> None:
+    run = planned(db, protocol="pairwise")
+    whole = outstanding(db, run, 0, 99)
+    assert [(k.id, k.order) for k in whole] == [(c["id"], c["list_order"]) for c in calls(db, run)]
+    assert outstanding(db, run, whole[0].id, 2) == whole[1:3]
+    assert outstanding(db, run, whole[-1].id, 2) == []
+
+
+def test_only_what_was_answered_well_and_first_hand_is_served_again(db: Database) -> None:
+    run = planned(db)
+    save_outcome(db, failed(db, run))
+    assert stored_reply(db, "request") is None
+    save_outcome(db, done(db, run, cached_from=1))
+    assert stored_reply(db, "request") is None
+    save_outcome(db, done(db, run))
+    found = stored_reply(db, "request")
+    assert found
+    assert found[1] == REPLY.model_copy(update={"latency_s": None})
+    assert stored_reply(db, "another") is None
+
+
+def test_the_cost_of_a_failed_attempt_is_added_to_the_next_one(db: Database) -> None:
+    run = planned(db, limit=1)
+    save_outcome(db, failed(db, run))
+    with db.transaction():
+        case = calls(db, run)[0]["case_id"]
+        draft = VerdictDraft(aspect="overall", state="failed", rule="as answered")
+        save_verdicts(db, run_row(db, run)["rater_id"], case, run, "pointwise", [draft])
+    assert (run_progress(db, run).failed, run_progress(db, run).cost_usd) == (1, 0.5)
+    assert reset_failed(db, run) == 1
+    assert db.value("SELECT count(*) FROM verdicts") == 0
+    assert (run_progress(db, run).outstanding, run_progress(db, run).cost_usd) == (1, 0.5)
+    save_outcome(db, done(db, run, attempts=2))
+    call = calls(db, run)[0]
+    assert (call["state"], call["error"], call["error_kind"], call["attempts"]) == ("done", None, None, 3)
+    counts = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd")
+    assert [call[name] for name in counts] == [200, 20, 80, 60, 1.0]
+
+
+def test_a_verdict_is_written_once_with_the_flags_of_its_calls(db: Database) -> None:
+    run = planned(db, limit=1)
+    outcome = done(db, run)
+    save_outcome(db, outcome)
+    rater = run_row(db, run)["rater_id"]
+    for value in (2.0, 0.0):
+        draft = VerdictDraft(aspect="overall", state="ok", value=value, label="x", rule="as answered")
+        save_verdicts(db, rater, outcome.key.case_id, run, "pointwise", [draft])
+    assert [tuple(r) for r in db.rows("SELECT value, flag_count FROM verdicts")] == [(2.0, 1)]

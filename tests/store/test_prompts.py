@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recjudge_tui.domain.prompt import AspectSpec, Example, LabelSpec, Prompt
+from recjudge_tui.errors import NotFoundError, PromptError
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.prompts import (
+    add_prompt,
+    copy_prompt,
+    delete_prompt,
+    get_prompt,
+    list_prompts,
+    load_shipped,
+    prompt_text,
+    prompt_toml,
+    read_prompt,
+    shipped_names,
+)
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.schema import connect
+
+SHIPPED = ["pairwise-media", "pairwise-shopping", "pointwise-media", "pointwise-shopping"]
+SMALL = """
+name = "mine"
+protocol = "pointwise"
+system = "Judge."
+user = "{{ slates }}"
+[[labels]]
+name = "Good"
+reply = "Good Match"
+value = 1
+[[aspects]]
+name = "overall"
+field = "category"
+"""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with connect(tmp_path / "t.db") as database:
+        yield database
+
+
+def write(folder: Path, text: str | bytes, name: str = "p.toml") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_the_shipped_prompts_are_loaded_once(db: Database) -> None:
+    load_shipped(db)
+    before = db.connection.total_changes
+    load_shipped(db)
+    assert db.connection.total_changes == before
+    rows = list_prompts(db)
+    assert [row["name"] for row in rows if row["name"] in SHIPPED] == SHIPPED
+    assert {(row["version"], row["origin"]) for row in rows} == {(1, "shipped")}
+    assert {row["domain"] for row in rows} >= {"shopping", "media"}
+    assert all(row["description"] and row["runs"] == 0 for row in rows)
+
+
+def test_a_shipped_text_that_changed_becomes_the_next_version(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recjudge_tui.store.prompts.data_dir", lambda _: tmp_path)
+    write(tmp_path, SMALL)
+    load_shipped(db)
+    write(tmp_path, SMALL.replace("Judge.", "Judge well."))
+    load_shipped(db)
+    write(tmp_path, SMALL.replace("Judge.", "Judge well.") + '[variables]\nx = "y"\n')
+    load_shipped(db)
+    assert [row["version"] for row in list_prompts(db)] == [1, 2, 3]
+    assert get_prompt(db, "mine@1")[2].system == "Judge."
+    assert get_prompt(db, "mine")[2].variables == {"x": "y"}
+
+
+def test_a_users_prompt_gets_versions_and_an_unchanged_one_keeps_its_own(
+    db: Database, tmp_path: Path
+) -> None:
+    assert add_prompt(db, write(tmp_path, SMALL)) == ("mine", 1)
+    assert add_prompt(db, write(tmp_path, SMALL.replace("Judge.", "Rate."))) == ("mine", 2)
+    assert add_prompt(db, write(tmp_path, SMALL)) == ("mine", 1)
+    assert add_prompt(db, write(tmp_path, 'description = "new"\n' + SMALL)) == ("mine", 1)
+    assert [(row["version"], row["origin"]) for row in list_prompts(db)] == [(1, "user"), (2, "user")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("yours", "Available: mine."),
+        ("", "Available: mine."),
+        ("mine@2", "Available: 1."),
+        ("mine@", "Available: 1."),
+        ("mine@one", "no version “one”"),
+        ("mine@1@1", "no version “1@1”"),
+    ],
+)
+def test_a_missing_name_is_reported_with_the_existing_ones(
+    db: Database, tmp_path: Path, wanted: str, said: str
+) -> None:
+    add_prompt(db, write(tmp_path, SMALL))
+    with pytest.raises(NotFoundError) as caught:
+        get_prompt(db, wanted)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SMALL.replace('"Judge."', "Judge."), "p.toml:4: not valid TOML"),
+        (SMALL + "\n[[labels]", "p.toml:14: not valid TOML"),
+        (SMALL + '\nx = "open', "not valid TOML"),
+        ("name = 'a'\nuser = '''\nopen", "p.toml:3: not valid TOML"),
+        (b"name = 'a'\nuser = '\xff'", "p.toml:2: not UTF-8"),
+        (b"\x00\x01\x02", "p.toml:1: not valid TOML"),
+        ("", "name: Field required"),
+        ("x = " + "[" * 5000, "p.toml"),
+        (SMALL.replace("value = 1", 'value = "high"'), "labels.1.value: Input should be a valid number"),
+        (SMALL.replace("value = 1", "valu = 1"), "labels.1.valu: Extra inputs"),
+        (SMALL.replace('"mine"', '"My Prompt"'), "name: String should match pattern"),
+        (SMALL.replace("pointwise", "listwise"), "protocol: no protocol “listwise”; available: pointwise"),
+        (SMALL.replace("[[aspects]]", "[[issues]]"), "aspects: Field required"),
+        (SMALL + '[[aspects]]\nname = "overall"\nfield = "x"', "aspect named twice: overall"),
+    ],
+)
+def test_a_file_at_fault_is_a_prompt_error_that_says_where(
+    tmp_path: Path, text: str | bytes, said: str
+) -> None:
+    with pytest.raises(PromptError) as caught:
+        read_prompt(write(tmp_path, text))
+    assert said in str(caught.value)
+    assert str(tmp_path / "p.toml") in caught.value.title
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    plain = read_prompt(write(tmp_path, SMALL, "a.toml"))
+    assert read_prompt(write(tmp_path, b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())) == plain
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_copy_reads_back_as_the_same_prompt(db: Database, tmp_path: Path, name: str) -> None:
+    load_shipped(db)
+    assert copy_prompt(db, name, tmp_path / "copy.toml") == "copy"
+    copied = read_prompt(tmp_path / "copy.toml")
+    assert copied.model_copy(update={"name": name}) == get_prompt(db, name)[2]
+    assert add_prompt(db, tmp_path / "copy.toml") == ("copy", 1)
+    assert "\nsystem = '''\nYou " in (tmp_path / "copy.toml").read_text(encoding="utf-8")
+
+
+def test_a_shipped_prompt_is_never_replaced(db: Database, tmp_path: Path) -> None:
+    load_shipped(db)
+    assert set(SHIPPED) < shipped_names() == {row["name"] for row in list_prompts(db)}
+    text = prompt_text(db, SHIPPED[0])
+    assert add_prompt(db, write(tmp_path, text, "same.toml")) == (SHIPPED[0], 1)
+    changed = write(tmp_path, text.replace("You ", "Now you ", 1), "changed.toml")
+    with pytest.raises(PromptError, match="is a shipped prompt") as refused:
+        add_prompt(db, changed)
+    assert f'name = "my-{SHIPPED[0]}"' in refused.value.next_step
+    with pytest.raises(PromptError, match="is a shipped prompt"):
+        copy_prompt(db, SHIPPED[0], tmp_path / f"{SHIPPED[1]}.toml")
+    assert [row["version"] for row in list_prompts(db) if row["name"] == SHIPPED[0]] == [1]
+
+
+def test_a_prompt_goes_with_all_versions_or_one_unless_it_is_in_use(db: Database, tmp_path: Path) -> None:
+    for words in ("Judge.", "Rate.", "Say."):
+        add_prompt(db, write(tmp_path, SMALL.replace("Judge.", words)))
+    assert delete_prompt(db, "mine@2") == [2]
+    rater = ensure_rater(db, create_project(db, "films"), "judge", "judge")
+    used = get_prompt(db, "mine@1")[0]
+    with db.transaction():
+        db.execute(
+            """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
+               VALUES (1, ?, ?, 'pairwise', '{}', '{}', 'done', '')""",
+            (rater, used),
+        )
+    with pytest.raises(PromptError, match="cannot be deleted") as refused:
+        delete_prompt(db, "mine")
+    assert "1 run" in refused.value.cause
+    assert delete_prompt(db, "mine@3") == [3]
+    load_shipped(db)
+    with pytest.raises(PromptError, match="shipped"):
+        delete_prompt(db, SHIPPED[0])
+    for gone in ("mine@3", "nobody's"):
+        with pytest.raises(NotFoundError):
+            delete_prompt(db, gone)
+
+
+def test_a_copy_overwrites_nothing_and_needs_a_folder(db: Database, tmp_path: Path) -> None:
+    load_shipped(db)
+    path = write(tmp_path, "mine")
+    with pytest.raises(PromptError, match="exists already"):
+        copy_prompt(db, SHIPPED[0], path)
+    assert path.read_text() == "mine"
+    with pytest.raises(PromptError, match="cannot be written"):
+        copy_prompt(db, SHIPPED[0], tmp_path / "none" / "p.toml")
+    with pytest.raises(NotFoundError):
+        copy_prompt(db, "yours", tmp_path / "yours.toml")
+    assert not (tmp_path / "yours.toml").exists()
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
+    ["'''", "a\nb'", 'say "\\n"', "a\r\nb", "\n", "{{ x }}\n{% y %}\n", "\x7f\n\x00", "tab\t\nend"]
+)
+values = st.recursive(
+    texts | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    text=texts, user=texts, example=st.dictionaries(texts, values, max_size=3), title=texts,
+    variables=st.dictionaries(texts, texts, max_size=2),
+)  # fmt: skip
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_prompt_is_written_so_that_it_reads_back_the_same(
+    tmp_path: Path, text: str, user: str, example: dict[str, Any], title: str, variables: dict[str, str]
+) -> None:
+    prompt = Prompt(
+        name="any",
+        protocol="pairwise",
+        description=title,
+        labels=(LabelSpec(name=text + "!", reply="x", value=-0.5),),
+        aspects=(AspectSpec(name="a", field="b", aliases=(text,)),),
+        examples=(Example(title=title, input=example, reply=example), Example(title="e", input={}, reply={})),
+        variables=variables,
+        system=text,
+        user=user,
+    )
+    assert read_prompt(write(tmp_path, prompt_toml(prompt))) == prompt

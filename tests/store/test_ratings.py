@@ -1,0 +1,198 @@
+"""Verdicts and answers as columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recjudge_tui.project import Project
+from recjudge_tui.shapes import answers
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports import list_imports, undo_import
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import run_prompts
+from recjudge_tui.store.ratings import (
+    NEVER,
+    Question,
+    load_cases,
+    load_lifetimes,
+    load_questions,
+    load_ratings,
+    project_questions,
+    project_raters,
+)
+from tests.support.runs import load, planned
+from tests.support.verdicts import (
+    give,
+    judge_pairs,
+    list_case,
+    new_project,
+    pair_case,
+)
+
+# ---- test ratings ------------------------------------------------------------------------------------------------
+
+
+def test_failed_is_nan_and_rows_point_to_cases(project_db: Path) -> None:
+    project = new_project(project_db)
+    first, second, third = (list_case(project, user) for user in ("u1", "u2", "u3"))
+    give(project, "anna", {third: 2.0, first: 0.0})
+    give(project, "llm", {first: 1.0, second: None}, kind="judge")
+    give(project, "anna", {first: 4.0}, protocol_name="explanation", aspect="accuracy")
+    found = load_ratings(project.db, project.id)
+    assert set(found.verdicts) == {
+        Question("anna", "pointwise", "overall"),
+        Question("anna", "explanation", "accuracy"),
+        Question("llm", "pointwise", "overall"),
+    }
+    anna = found.verdicts[Question("anna", "pointwise", "overall")]
+    assert dict(zip(found.cases.ids[anna.row].tolist(), anna.value.tolist(), strict=True)) == {
+        first: 0.0,
+        third: 2.0,
+    }
+    llm = found.verdicts[Question("llm", "pointwise", "overall")]
+    assert np.isnan(llm.value[found.cases.ids[llm.row] == second]).all()
+    assert found.raters["llm"].kind == "judge"
+
+
+def test_only_the_questions_wanted_are_read_from_their_index(project_db: Path) -> None:
+    project = new_project(project_db)
+    case = list_case(project, "u1")
+    for rater in ("anna", "ben"):
+        give(project, rater, {case: 2.0})
+    assert project_questions(project.db, project.id) == [
+        Question("anna", "pointwise", "overall"),
+        Question("ben", "pointwise", "overall"),
+    ]
+    statements: list[str] = []
+    project.db.connection.set_trace_callback(statements.append)
+    found = load_questions(project.db, project.id, [Question("ben", "pointwise", "overall")])
+    project.db.connection.set_trace_callback(None)
+    assert list(found.verdicts) == [Question("ben", "pointwise", "overall")]
+    read = [sql for sql in statements if "FROM verdicts" in sql]
+    assert len(read) == 1
+    plan = " ".join(row["detail"] for row in project.db.rows(f"EXPLAIN QUERY PLAN {read[0]}"))
+    assert "COVERING INDEX verdicts_by_question (rater_id=? AND protocol=? AND aspect=?)" in plan
+    assert "TEMP B-TREE" not in plan
+
+
+def test_ids_in_any_order_and_awkward_texts(project_db: Path) -> None:
+    project = new_project(project_db)
+    odd = ('quote " and \\', "nul \x00 and \x1f", "\u202e雪", "")
+    for at, user in enumerate(odd):
+        project.db.execute(
+            """INSERT INTO cases (id, project_id, kind, user_id, item_id, system_a)
+               VALUES (?, ?, 'explanation', ?, ?, 's')""",
+            (100 - at, project.id, user, user),
+        )
+    found = load_cases(project.db, project.id)
+    assert found.ids.tolist() == [97, 98, 99, 100]
+    assert len(set(found.user.tolist())) == len(set(found.pair.tolist())) == 4
+    assert found.has_item.tolist() == [False, True, True, True]
+
+
+def test_an_ensemble_of_metrics_alone_is_of_metrics(project_db: Path) -> None:
+    project = new_project(project_db)
+    add = "INSERT INTO raters (project_id, name, kind, recipe, created_at) VALUES (?, ?, ?, ?, '')"
+    for name, kind, members in (
+        ("bleu", "metric", []),
+        ("rouge", "metric", []),
+        ("llm", "judge", []),
+        ("both", "ensemble", ["bleu", "rouge"]),
+        ("mixed", "ensemble", ["bleu", "llm"]),
+        ("orphan", "ensemble", ["gone", "too"]),
+    ):
+        project.db.execute(add, (project.id, name, kind, json.dumps({"raters": members})))
+    raters = project_raters(project.db, project.id)
+    assert {name for name, rater in raters.items() if rater.of_metrics} == {"bleu", "rouge", "both"}
+
+
+def test_answers_in_both_orders(project_db: Path) -> None:
+    project = new_project(project_db)
+    one, two = pair_case(project, "u1"), pair_case(project, "u2")
+    run_id = judge_pairs(project, "llm", {one: (1.0, -1.0), two: (0.0, None)})
+    cases = load_cases(project.db, project.id)
+    (said,) = answers(Project.numbered(project.db, project.id), "pairwise")
+    assert said.question == Question("llm", "pairwise", "overall")
+    asked = dict(
+        zip(zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True), said.value, strict=True)
+    )
+    assert (asked[one, False], asked[one, True], asked[two, False]) == (1.0, -1.0, 0.0)
+    assert np.isnan(asked[two, True])
+    orders = said.both_orders()
+    assert cases.ids[orders.row].tolist() == [one, two]
+    assert orders.straight.tolist() == [1.0, 0.0]
+    assert said.took.error_kind == tuple("timeout" if np.isnan(value) else "" for value in said.value)
+    assert [prompt.name for prompt in run_prompts(project.db, project.id, "pairwise")] == ["pairwise-media"]
+    assert run_id == 1
+
+
+# ---- test generations --------------------------------------------------------------------------------------------
+
+
+HEADER = ("user_id", "system", "item_id", "rank")
+
+
+@pytest.fixture
+def films(db: Database) -> Database:
+    load(db, "items", [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(4))])
+    return db
+
+
+def lists(db: Database, **first: str) -> int:
+    """Lists of one user, each of one item, imported and planned to be judged; the import's id."""
+    load(db, "lists", [HEADER, *(("u", system, item, 1) for system, item in first.items())])
+    planned(db, rater=f"of import {len(list_imports(db))}", no_history=True)
+    return int(list_imports(db)[-1]["id"])
+
+
+def lifetimes(db: Database) -> dict[tuple[str, str], tuple[int, int]]:
+    """(system, item of its list) -> since and until, of every case of one list."""
+    rows = db.rows(
+        """SELECT c.id, c.system_a, i.item_id FROM cases c JOIN slate_items i ON i.slate_id = c.slate_a ORDER BY c.id"""
+    )
+    found = load_lifetimes(db, project_id(db, "films"), np.array([row[0] for row in rows]))
+    assert found is not None
+    return {
+        (system, item): (since, until)
+        for (_, system, item), since, until in zip(
+            rows, found.since.tolist(), found.until.tolist(), strict=True
+        )
+    }
+
+
+def test_lists_are_current_until_others_of_the_same_user_and_system_replace_them(films: Database) -> None:
+    first = lists(films, als="i0", pop="i1")
+    assert load_lifetimes(films, 1, np.array([1, 2])) is None
+    second = lists(films, als="i2", pop="i1")
+    assert lifetimes(films) == {
+        ("als", "i0"): (first, second), ("als", "i2"): (second, NEVER), ("pop", "i1"): (first, NEVER),
+    }  # fmt: skip
+
+
+def test_a_list_imported_again_is_current_from_then_on(films: Database) -> None:
+    lists(films, als="i0")
+    second = lists(films, als="i1")
+    third = lists(films, als="i0", pop="i3")
+    found = lifetimes(films)
+    assert found["als", "i0"] == (third, NEVER)
+    assert found["als", "i1"] == (second, third)
+
+
+def test_a_list_whose_import_was_undone_is_not_current_beside_its_successor(films: Database) -> None:
+    first = lists(films, als="i0")
+    second = lists(films, als="i1")
+    undo_import(films, second)
+    found = lifetimes(films)
+    assert found["als", "i0"] == (first, NEVER)
+    assert found["als", "i1"] == (0, 1)
+
+
+def test_lists_of_another_occasion_stand_beside_each_other(films: Database) -> None:
+    for context in ("home", "search"):
+        load(films, "lists", [(*HEADER, "context"), ("u", "als", f"i{len(context) % 4}", 1, context)])
+    planned(films, rater="both", no_history=True)
+    assert load_lifetimes(films, 1, np.array([1, 2])) is None

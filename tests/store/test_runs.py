@@ -1,0 +1,66 @@
+"""Runs: who works on one, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.domain.judge import Identity
+from recjudge_tui.errors import LeaseLostError, NotFoundError
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs import (
+    delete_run,
+    heartbeat,
+    mark_ended,
+    release_lease,
+    run_progress,
+    run_row,
+    set_identity,
+    set_wanted,
+    take_lease,
+    wanted,
+)
+from recjudge_tui.store.schema import connect
+from tests.support.runs import make_project, planned
+
+
+@pytest.fixture
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        make_project(database, users=2)
+        yield database
+
+
+def test_who_holds_the_run_decides_what_happens_to_it(db: Database) -> None:
+    run = planned(db)
+    set_wanted(db, run, "stop")
+    assert take_lease(db, run, "me", None)
+    assert (wanted(db, run), run_row(db, run)["state"]) == ("run", "running")
+    with pytest.raises(LeaseLostError, match=f"run {run} was taken over"):
+        heartbeat(db, run, "you")
+    with pytest.raises(LeaseLostError):
+        set_identity(db, run, "you", Identity(name="x"))
+    release_lease(db, run, "you", "done", 5.0)
+    mark_ended(db, run, "you", "stopped")
+    assert (run_row(db, run)["state"], run_row(db, run)["lease_owner"]) == ("running", "me")
+    assert run_row(db, run)["identity"] is None
+    release_lease(db, run, "me", "paused", 5.0, "")
+    release_lease(db, run, "me", "done", 5.0)
+    row = run_row(db, run)
+    assert (row["state"], row["lease_owner"], row["seconds"]) == ("paused", None, 5.0)
+    assert wanted(db, 99) is None
+    assert not take_lease(db, 99, "me", None)
+    for look in (run_row, run_progress):
+        with pytest.raises(NotFoundError, match="no run 99"):
+            look(db, 99)
+
+
+def test_deleting_a_run_deletes_its_rater_if_the_rater_has_nothing_else(db: Database) -> None:
+    first, second = planned(db), planned(db, protocol="pairwise")
+    assert db.value("SELECT count(*) FROM raters") == 1
+    delete_run(db, first)
+    assert db.value("SELECT count(*) FROM raters") == 1
+    delete_run(db, second)
+    assert [db.value(f"SELECT count(*) FROM {t}") for t in ("raters", "calls", "run_cases")] == [0, 0, 0]

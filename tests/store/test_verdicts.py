@@ -1,0 +1,338 @@
+"""The list of verdicts, and everything about one case."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.errors import StoreError
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.case_detail import CaseDetail, case_detail
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import (
+    SORTS,
+    count_verdicts,
+    filtered_ids,
+    verdict_rows,
+)
+from tests.support import runs
+from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
+
+# ---- test listing ------------------------------------------------------------------------------------------------
+
+
+# make_project(cases=6) stores, for pair n: the judge's verdict 3n-2, then anna's and bert's
+JUDGED = (1, 4, 7, 10, 13, 16)
+
+
+@pytest.fixture(scope="module")
+def two_projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("two") / "recjudge.db"
+    make_project(path, "other", cases=1)
+    assert make_project(path, "movies", cases=6) == 2
+    return path
+
+
+@pytest.fixture
+def db(project_db: Path, two_projects: Path) -> Iterator[Database]:
+    shutil.copy(two_projects, project_db)
+    with connect(project_db) as opened:
+        yield opened
+
+
+def found(db: Database, text: str, project: int = 2) -> list[int]:
+    """Numbers of verdicts from 1 in the project, whatever came before it in the file."""
+    first = filtered_ids(db, project)[0]
+    return [key - first + 1 for key in filtered_ids(db, project, parse_filter(text))]
+
+
+def test_a_project_sees_its_own_verdicts_only(db: Database) -> None:
+    assert found(db, "") == list(range(1, 19))
+    assert count_verdicts(db, 2) == 18
+    assert count_verdicts(db, 1) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("judge:qwen", JUDGED),
+        ("judge:QWEN2.5:14b", JUDGED),
+        ("why:swap", (4,)),
+        ("why:flag", (7,)),
+        ("flag:any", (7,)),
+        ("flag:variation", (7,)),
+        ("flag:owned", ()),
+        ("why:failed", (10,)),
+        ("state:failed", (10,)),
+        ("why:failed why:swap", (4, 10)),
+        ("why:failed why:swap judge:anna", ()),
+        ("conf<.5", (1,)),
+        ("conf>=.5 conf<.7", (4, 7)),
+        ("label:tie", (4, 16)),
+        ("label:t", ()),
+        ("system:als judge:bert label:a", (6, 12, 18)),
+        ("system:cooc user:u2", (7, 8, 9)),
+        ("user:u", ()),
+        ("aspect:overall state:failed", (10,)),
+        ("protocol:arena", ()),
+        ('"two sequels"', (1, 4, 7, 10, 13, 16)),
+        ('"never answered"', (10,)),
+        ("insider judge:anna label:b", (2, 8, 14)),
+        ("i7 user:u1", (4, 5, 6)),
+        ("100%", ()),
+        ("_", ()),
+    ],
+)
+def test_filters(db: Database, text: str, numbers: tuple[int, ...]) -> None:
+    assert found(db, text) == list(numbers)
+
+
+def test_case_and_run_are_numbers(db: Database) -> None:
+    case, run = db.row("SELECT case_id, run_id FROM verdicts WHERE state = 'failed' AND run_id = 2") or (0, 0)
+    assert found(db, f"case:{case:07d}") == [10, 11, 12]
+    assert found(db, f"run:{run}") == list(JUDGED)
+
+
+def test_disagree_compares_people_and_judges_on_one_question(db: Database) -> None:
+    # A against B and B; Tie against A and A; A against B and B; Tie against A and A
+    assert found(db, "why:disagree judge:qwen") == [1, 4, 13, 16]
+    db.execute("UPDATE raters SET kind = 'random' WHERE kind = 'annotator'")
+    assert found(db, "why:disagree") == [number for number in range(1, 19) if number % 3 != 1 and number not in (
+        8, 9, 11, 12)]  # fmt: skip
+    assert found(db, "why:disagree judge:qwen") == []
+
+
+def test_rows_say_why(db: Database) -> None:
+    rows = verdict_rows(db, filtered_ids(db, 2))
+    judged = [row for row in rows if row.rater == "qwen2.5:14b"]
+    assert [row.label for row in judged] == ["A", "Tie", "B", "", "A", "Tie"]
+    assert [row.flipped for row in judged] == [False, True, False, False, False, False]
+    assert [row.disagrees for row in judged] == [True, True, False, False, True, True]
+    assert judged[0].votes == (2, 1)
+    assert judged[2].votes == (3,)
+    assert (judged[2].flag_count, judged[2].issue) == (1, "minimum_variation")
+    assert (judged[3].failed, judged[3].error_kind, judged[3].confidence) == (True, "bad_reply", None)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_sorts_are_total_and_pages_agree_with_the_whole(db: Database, sort: str) -> None:
+    whole = filtered_ids(db, 2, sort=sort)
+    assert sorted(whole) == list(filtered_ids(db, 2))
+    assert filtered_ids(db, 2, sort=sort, limit=5) == whole[:5]
+
+
+def test_a_list_can_be_interrupted_at_any_row(db: Database) -> None:
+    """Also while rows are fetched, when another list is asked for before a long one is read."""
+    ends = set()
+    for steps in range(1, 1200, 3):
+        left = iter(range(steps))
+        db.connection.set_progress_handler(lambda left=left: next(left, None) is None, 1)
+        try:
+            filtered_ids(db, 2)
+            ends.add("read")
+        except StoreError as error:
+            ends.add("interrupted" if "interrupted" in error.cause else error.cause)
+    assert ends == {"read", "interrupted"}
+
+
+SCORES: dict[str, dict[str, float]] = {
+    "user": {"accuracy": 2, "transparency": 2},
+    "anna": {"accuracy": 5, "transparency": 3, "satisfaction": 1},
+    "ben": {"accuracy": 4},
+    "rouge": {"overall": 0.1, "accuracy": 0.1},
+}
+
+
+@pytest.fixture(scope="module")
+def scored_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """One text: the judge gives accuracy 4 and transparency 2, people and a metric what SCORES says."""
+    path = tmp_path_factory.mktemp("scored") / "recjudge.db"
+    project = make_project(path, cases=1)
+    make_explanations(path, project, scores=SCORES)
+    return path, project
+
+
+@pytest.fixture
+def scored(project_db: Path, scored_text: tuple[Path, int]) -> Iterator[tuple[Database, int]]:
+    made, project = scored_text
+    shutil.copy(made, project_db)
+    with connect(project_db) as opened:
+        yield opened, project
+
+
+def said(scored: tuple[Database, int], text: str) -> list[tuple[str, str]]:
+    """Rater and aspect of the verdicts on the text, by name."""
+    db, project = scored
+    ids = filtered_ids(db, project, parse_filter(f"protocol:explanation {text}"))
+    return sorted((row.rater, row.aspect) for row in verdict_rows(db, ids))
+
+
+def of(aspect: str, *raters: str) -> list[tuple[str, str]]:
+    return sorted((rater, aspect) for rater in raters)
+
+
+ALL = ("anna", "ben", "rouge", "rules-text", "user")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("spread>=3", of("accuracy", *ALL)),
+        ("spread>3", []),
+        ("spread=1", of("transparency", "anna", "rules-text", "user")),
+        ("spread>=1 spread<2", of("transparency", "anna", "rules-text", "user")),
+        ("spread>=0", sorted(of("accuracy", *ALL) + of("transparency", "anna", "rules-text", "user"))),
+        ("distance>=3", of("accuracy", "anna")),
+        ("distance>=2", of("accuracy", "anna", "ben", "rules-text")),
+        ("distance=0", of("transparency", "rules-text")),
+        ("distance>=0 judge:rules", [("rules-text", "accuracy"), ("rules-text", "transparency")]),
+        ("spread>=3 distance<1", []),
+        ("disagree:user", of("accuracy", "anna", "ben", "rules-text")),
+        ("disagree:user judge:rules", of("accuracy", "rules-text")),
+        ("disagree:rules", of("accuracy", "user")),
+        ("disagree:rouge", []),
+        ("disagree:nobody", []),
+        ("disagree:user disagree:anna", of("accuracy", "anna", "ben", "rules-text", "user")),
+    ],
+)
+def test_scores_far_apart(scored: tuple[Database, int], text: str, found: list[tuple[str, str]]) -> None:
+    assert said(scored, text) == found
+
+
+def metric_on_pairs(db: Database, project: int, name: str, values: dict[int, float]) -> None:
+    """Verdicts of a metric on the project's pairs by their place."""
+    cases = [
+        row[0]
+        for row in db.rows(
+            "SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' ORDER BY id", (project,)
+        )
+    ]
+    with db.transaction():
+        rater = ensure_rater(db, project, name, "metric")
+        for place, value in values.items():
+            db.insert(
+                """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, rule, created_at, project_id)
+                   VALUES (?, ?, 'overall', 'pairwise', 'ok', ?, 'computed', '', ?)""",
+                (rater, cases[place], value, project),
+            )
+
+
+def test_the_judge_prefers_the_list_that_the_metric_does_not(db: Database) -> None:
+    # the judge says A, Tie, B, nothing, A, Tie
+    metric_on_pairs(db, 2, "ndcg@10", {0: -1, 1: 1, 2: -1, 3: 1, 4: 0, 5: -1})
+    assert found(db, "judge:qwen disagree:ndcg@10") == [1]
+    assert found(db, "judge:qwen disagree:NDCG") == [1]
+    assert found(db, "judge:ndcg disagree:qwen") == [19]
+    # bert and anna say B on even places, A on odd ones
+    assert found(db, "judge:anna disagree:ndcg@10") == [17]
+
+
+def test_a_whole_name_takes_precedence_over_parts_of_others(db: Database) -> None:
+    metric_on_pairs(db, 2, "ndcg@10", {0: -1})
+    metric_on_pairs(db, 2, "ndcg@1", {2: 1})
+    assert found(db, "judge:qwen disagree:ndcg@1") == [7]
+    assert found(db, "judge:qwen disagree:ndcg@10") == [1]
+    assert found(db, "judge:qwen disagree:ndcg") == [1, 7]
+
+
+def test_equals_takes_the_whole_name_and_a_colon_any_part_of_it(db: Database) -> None:
+    assert found(db, "judge=qwen2.5:14b") == found(db, "judge:qwen") == list(JUDGED)
+    assert found(db, "judge=qwen") == []
+    assert found(db, "system=als") == found(db, "system:al") != []
+    assert found(db, "system=al") == []
+    # a second rater whose name contains that of the first
+    db.execute("UPDATE raters SET name = 'qwen2.5:14b again' WHERE name = 'anna'")
+    assert found(db, "judge=qwen2.5:14b") == list(JUDGED)
+    assert set(JUDGED) < set(found(db, "judge:qwen2.5:14b"))
+
+
+# ---- test case detail --------------------------------------------------------------------------------------------
+
+
+def detail(path: Path, text: str) -> CaseDetail:
+    with connect(path) as db:
+        return case_detail(db, filtered_ids(db, 1, parse_filter(text))[0])
+
+
+def test_both_orders_with_their_first_set(project_db: Path) -> None:
+    make_project(project_db)
+    case = detail(project_db, "why:swap")
+    assert [(answer.set_one, answer.label) for answer in case.answers] == [("als", "A"), ("cooc", "B")]
+    assert case.flipped
+    assert {opinion.rater for opinion in case.opinions} == {"qwen2.5:14b", "anna", "bert"}
+    assert [opinion.rater for opinion in case.opinions if opinion.mine] == ["qwen2.5:14b"]
+
+
+def test_flags_on_places_that_the_verdict_did_not_see_are_counted_apart(db: Database) -> None:
+    runs.make_project(db, users=2, systems=("als",), length=6)
+    short, long = (runs.planned(db, top_k=k) for k in (3, 6))
+    for run in (short, long):
+        work(db.path, run)
+    call = db.value("SELECT id FROM calls WHERE run_id = ?", (long,))
+    case = db.value("SELECT case_id FROM calls WHERE id = ?", (call,))
+    places = [
+        key
+        for (key,) in db.rows(
+            "SELECT item_id FROM slate_items WHERE slate_id = (SELECT slate_a FROM cases WHERE id = ?) ORDER BY rank",
+            (case,),
+        )
+    ]
+    for item in (places[0], places[4], "unheard of"):
+        db.execute(
+            "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, 'other', 'r')", (call, item)
+        )
+    verdicts = {
+        row["run_id"]: row["id"]
+        for row in db.rows("SELECT id, run_id FROM verdicts WHERE case_id = ?", (case,))
+    }
+    seen = {run: case_detail(db, verdicts[run]) for run in (short, long)}
+    of_short = [flag.item_id for flag in seen[short].flags if flag.issue == "other"]
+    assert of_short == [places[0], "unheard of"]
+    assert seen[short].flags_beyond >= 1
+    assert seen[long].flags_beyond == 0
+
+
+def test_a_persons_verdict_shows_what_the_judge_was_shown(project_db: Path) -> None:
+    make_project(project_db)
+    case = detail(project_db, "judge:anna")
+    assert case.answers == ()
+    assert case.run_id is None
+    assert case.run_shown == 1
+    assert case.user.history[0].value == 4.0
+
+
+def test_without_a_run_it_is_read_from_what_is_imported(project_db: Path) -> None:
+    make_project(project_db)
+    with connect(project_db) as db:
+        db.execute("DELETE FROM runs")
+        db.execute("DELETE FROM items WHERE item_id = 'i2'")
+    case = detail(project_db, "judge:anna")
+    assert case.run_shown is None
+    assert [item.title for item in case.slates[0][1].items][:3] == ["Heat", "Heat 2", "i2"]
+    assert case.user.attributes == {"age": "25-34"}
+    assert [event.item.title for event in case.user.history if event.item] == ["Heat"]
+
+
+def test_an_arena_case_holds_every_aspect_in_the_order_of_its_prompt(project_db: Path) -> None:
+    make_arena(project_db, make_project(project_db))
+    case = detail(project_db, "protocol:arena aspect:inspiration")
+    assert case.aspects == ASPECTS
+    assert [(answer.set_one, answer.label) for answer in case.answers] == [("als", "A"), ("cooc", "B")]
+    assert len(case.run_answers) == 2 * len(ASPECTS)
+    assert not [answer for answer in case.run_answers if answer.aspect.startswith("@")]
+    assert "nineties" in case.profile
+    assert case.value == 0.0
+
+
+def test_the_example_of_a_one_shot_question(project_db: Path) -> None:
+    make_explanations(project_db, make_project(project_db))
+    case = detail(project_db, "aspect:accuracy")
+    assert case.example is not None
+    assert case.example.scores == {"accuracy": 3.0}
+    assert detail(project_db, "judge:anna").example is None
