@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.domain.steps import Step
@@ -221,7 +222,7 @@ _RUNS = columns(
     "id|Run", "name|(Name)", "project|Project", "rater|Rater", "protocol|Protocol", "judge|(Judge)", "prompt|Prompt",
     "state|State", "calls|Calls|int", "done|Done|int", "failed|Failed|int", "cached|(Cached)|int",
     "tokens_in|(Tokens in)|int", "tokens_out|(Tokens out)|int", "cost_usd|Cost|usd", "unknown_usd|(Not known)|usd",
-    "seconds|Time|seconds",
+    "seconds|Time|seconds", "address|(Address)",
 )  # fmt: skip
 _SETTINGS = columns(
     "id|Run", "rater|Rater", "protocol|Protocol", "judge|Judge", "model|Model", "digest|Digest", "prompt|Prompt",
@@ -248,9 +249,18 @@ def runs(db: Database, of: Project | None = None) -> Table:
     notes = [Note(text, "warning") for run in found for text in run_notes(run)]
     if not found:
         notes.append(Note("no run yet", step=Step("judge")))
-    table = _listed("Runs", _RUNS, found, notes, _runs_answer(found))
+    rows = [dict(run) | {"address": _address(run)} for run in found]
+    table = _listed("Runs", _RUNS, rows, notes, _runs_answer(found))
     names = ("id", "rater", "protocol", "prompt", "state", "done", "failed", "cost_usd", "seconds")
     return seen_first(table, names if of else ("project", *names))
+
+
+def _address(run: StoredRow) -> str:
+    """The servers and the names of the variables that the run's judge has, where they are not its provider's own."""
+    try:
+        return JudgeSpec.model_validate_json(run["stored_judge"]).where
+    except ValueError:
+        return "cannot be read"
 
 
 def _runs_answer(found: Sequence[StoredRow]) -> str:
@@ -292,13 +302,17 @@ def run(db: Database, run_id: int) -> Table:
     named = ("error",) if not stands or summary["state"] != "done" else ()
     progress = run_progress(db, run_id)
     settings = {k: v for k, v in json.loads(stored["settings"]).items() if v not in ("", [], None)}
+    address = _address(summary)
     notes = [
-        *stands, *run_notes(summary), *failure_lines(db, run_id), *filter(None, [reused_words(progress)]),
+        *([f"asks {address}"] if address else []), *stands, *run_notes(summary), *failure_lines(db, run_id), *filter(None, [reused_words(progress)]),
         *(f"{key}: {summary[key]}" for key in (*named, "created_at", "started_at", "finished_at") if summary[key]),
         f"settings: {', '.join(f'{key} {_plain(value)}' for key, value in settings.items())}",
     ]  # fmt: skip
     heads = (*_RUNS, Column("tokens_reused", "Reused", "int", minor=True))
-    row = dict(summary) | {"tokens_reused": progress.tokens_reused if progress.tokens_counted else None}
+    row = dict(summary) | {
+        "address": address,
+        "tokens_reused": progress.tokens_reused if progress.tokens_counted else None,
+    }
     table = _listed(
         f"Run {run_id}", heads, [row], [Note(text, "warning") for text in notes], _runs_answer([summary])
     )

@@ -1,4 +1,4 @@
-"""Every screen as text at three sizes. To take the pictures anew: `pytest tests/tui/test_screens.py --snapshot-update`."""
+"""Every screen as text. To take the pictures anew: `pytest tests/tui/test_screens.py --snapshot-update`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ from recjudge_tui.tui.prompts.editor import Draft
 from tests.support.annotators import PROJECT, desk
 from tests.support.app.driving import running, settle, shown, until
 from tests.support.app.golden import DESKS, SEEN, copied, golden, moment
-from tests.support.app.snapping import SIZES, ScreenText, at_each_size, press
+from tests.support.app.snapping import SIZE, ScreenText, pictured, press
 
-SMALL = SIZES[:1]
 Copy = Callable[[str], Path]
 MOVIES, SHOP, EMPTY = 1, 2, 3
 # figures that this database has nothing for
@@ -41,7 +40,7 @@ ELSEWHERE = ("q-metric", "label-shares", "flags")
 
 
 # a toast goes when its time has come
-still = partial(running, toasts=False)
+still = partial(running, size=SIZE, toasts=False)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +68,7 @@ def screens(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 async def test_projects(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
-        await at_each_size(pilot, screens, "projects")
+        await pictured(pilot, screens, "projects")
         for name, keys in (
             ("projects-an-empty-one", ["j"]),
             ("new-project", ["n"]),
@@ -81,12 +80,12 @@ async def test_projects(copy: Copy, screens: SnapshotAssertion) -> None:
             ("projects-export", ["enter", "e"]),
         ):
             await press(pilot, *keys)
-            await at_each_size(pilot, screens, name, SMALL if name != "project-keys" else SIZES[:2])
+            await pictured(pilot, screens, name)
 
 
 async def test_no_project_yet(tmp_path: Path, copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(Path("nothing.db")) as pilot:
-        await at_each_size(pilot, screens, "projects-none")
+        await pictured(pilot, screens, "projects-none")
 
 
 async def test_home(copy: Copy, screens: SnapshotAssertion) -> None:
@@ -95,7 +94,7 @@ async def test_home(copy: Copy, screens: SnapshotAssertion) -> None:
             pilot.app.push_screen(make_screen("home", project))
             await settle(pilot)
             await until(pilot, partial(_all_read, pilot))
-            await at_each_size(pilot, screens, name)
+            await pictured(pilot, screens, name)
 
 
 def _all_read(pilot: Pilot[Any]) -> bool:
@@ -113,28 +112,28 @@ async def test_a_case(copy: Copy, screens: SnapshotAssertion) -> None:
         ):
             pilot.app.push_screen(CasesScreen(MOVIES, asked))
             await settle(pilot)
-            await at_each_size(pilot, screens, f"cases-{name}")
+            await pictured(pilot, screens, f"cases-{name}")
             await press(pilot, "enter")
-            await at_each_size(pilot, screens, f"case-{name}")
+            await pictured(pilot, screens, f"case-{name}")
 
 
 async def test_pointwise_cases(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
         pilot.app.push_screen(CasesScreen(SHOP, "protocol:pointwise"))
         await settle(pilot)
-        await at_each_size(pilot, screens, "cases-pointwise")
+        await pictured(pilot, screens, "cases-pointwise")
         pilot.app.push_screen(CasesScreen(EMPTY))
         await settle(pilot)
-        await at_each_size(pilot, screens, "cases-none")
+        await pictured(pilot, screens, "cases-none")
         pilot.app.push_screen(CasesScreen(SHOP, "label:poor judge:nobody"))
         await settle(pilot)
-        await at_each_size(pilot, screens, "cases-nothing-matches", SMALL)
+        await pictured(pilot, screens, "cases-nothing-matches")
 
 
 async def test_triage(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main"), "movies") as pilot:
         await press(pilot, "Q")
-        await at_each_size(pilot, screens, "cases-queue")
+        await pictured(pilot, screens, "cases-queue")
         for name, keys in (
             ("override", ["v"]),
             ("note", ["escape", "w"]),
@@ -149,31 +148,29 @@ async def test_triage(copy: Copy, screens: SnapshotAssertion) -> None:
             ("cases-export", ["escape", "e"]),
         ):
             await press(pilot, *keys)
-            await at_each_size(
-                pilot, screens, name, SIZES[:2] if name in ("override", "keys-cases") else SMALL
-            )
+            await pictured(pilot, screens, name)
 
 
 async def test_no_filter_is_saved(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main"), "shop") as pilot:
         await press(pilot, "F")
-        await at_each_size(pilot, screens, "saved-filters-none", SMALL)
+        await pictured(pilot, screens, "saved-filters-none")
 
 
 async def test_runs(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
         pilot.app.push_screen(make_screen("runs", EMPTY))
         await settle(pilot)
-        await at_each_size(pilot, screens, "runs-none")
+        await pictured(pilot, screens, "runs-none")
         pilot.app.push_screen(make_screen("runs", SHOP))
         await settle(pilot)
-        await at_each_size(pilot, screens, "runs")
+        await pictured(pilot, screens, "runs")
         await press(pilot, "D")
-        await at_each_size(pilot, screens, "run-delete", SMALL)
+        await pictured(pilot, screens, "run-delete")
         await press(pilot, "escape", "enter")
-        await at_each_size(pilot, screens, "monitor")
+        await pictured(pilot, screens, "monitor")
         await press(pilot, "question_mark")
-        await at_each_size(pilot, screens, "keys-monitor", SMALL)
+        await pictured(pilot, screens, "keys-monitor")
 
 
 async def test_a_run_whose_server_reuses_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
@@ -185,7 +182,7 @@ async def test_a_run_whose_server_reuses_prompts(copy: Copy, screens: SnapshotAs
         pilot.app.push_screen(make_screen("runs", SHOP))
         await settle(pilot)
         await press(pilot, "enter")
-        await at_each_size(pilot, screens, "monitor-reused", SIZES[:2])
+        await pictured(pilot, screens, "monitor-reused")
 
 
 async def test_launch(copy: Copy, screens: SnapshotAssertion) -> None:
@@ -195,54 +192,54 @@ async def test_launch(copy: Copy, screens: SnapshotAssertion) -> None:
         pilot.app.screen.query_one("#field-again", Choice).action_step(1)
         await until(pilot, lambda: "f5  Start: " in shown(pilot))
         await settle(pilot)
-        await at_each_size(pilot, screens, "launch")
+        await pictured(pilot, screens, "launch")
         await press(pilot, "plus")
-        await at_each_size(pilot, screens, "launch-advanced")
+        await pictured(pilot, screens, "launch-advanced")
         await press(pilot, "plus")
         pilot.app.push_screen(make_screen("launch", EMPTY))
         await settle(pilot)
-        await at_each_size(pilot, screens, "launch-nothing", SMALL)
+        await pictured(pilot, screens, "launch-nothing")
 
 
 async def test_agreement(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("figures")) as pilot:
         await _agreement(pilot)
-        await at_each_size(pilot, screens, "agreement")
+        await pictured(pilot, screens, "agreement")
         await press(pilot, "m")
-        await at_each_size(pilot, screens, "agreement-choice", SMALL)
+        await pictured(pilot, screens, "agreement-choice")
         await press(pilot, "escape", "f")
         for name, key in FIGURE_KEYS.items():
             await press(pilot, key)
             await until(pilot, partial(_drawn, pilot, name))
             await settle(pilot)
-            await at_each_size(pilot, screens, f"view-{name}", SMALL if name in ELSEWHERE else SIZES)
+            await pictured(pilot, screens, f"view-{name}")
 
 
 async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
     """Those that need items with words, or lists judged alone."""
     async with still(copy("shop")) as pilot:
         await _agreement(pilot)
-        await at_each_size(pilot, screens, "agreement-shop", SMALL)
+        await pictured(pilot, screens, "agreement-shop")
         await press(pilot, "f", "3")
         await until(pilot, partial(_drawn, pilot, "q-metric"))
         await settle(pilot)
-        await at_each_size(pilot, screens, "view-q-metric")
+        await pictured(pilot, screens, "view-q-metric")
         await press(pilot, "7")
         await until(pilot, lambda: "pointwise" in shown(pilot).splitlines()[0])
         await settle(pilot)
         await press(pilot, "m")
-        await at_each_size(pilot, screens, "view-choice", SMALL)
+        await pictured(pilot, screens, "view-choice")
         await press(pilot, "escape")
-        await at_each_size(pilot, screens, "view-label-shares")
+        await pictured(pilot, screens, "view-label-shares")
         await press(pilot, "0")
         await until(pilot, partial(_drawn, pilot, "flags"))
         await settle(pilot)
-        await at_each_size(pilot, screens, "view-flags-table")
+        await pictured(pilot, screens, "view-flags-table")
         for form in ("intervals", "ranks"):
             await press(pilot, "m", "down", "down", "down", "right", "enter")
             await until(pilot, partial(_chosen, pilot, "show", form))
             await settle(pilot)
-            await at_each_size(pilot, screens, f"view-flags-{form}")
+            await pictured(pilot, screens, f"view-flags-{form}")
 
 
 async def _agreement(pilot: Pilot[Any]) -> None:
@@ -270,23 +267,23 @@ async def test_agreement_of_nobody(copy: Copy, screens: SnapshotAssertion) -> No
         for name in ("agreement", "compare", "prompts", "annotate"):
             pilot.app.push_screen(make_screen(name, EMPTY))
             await settle(pilot)
-            await at_each_size(pilot, screens, f"{name}-none", SMALL)
+            await pictured(pilot, screens, f"{name}-none")
 
 
 async def test_compare(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("figures")) as pilot:
         pilot.app.push_screen(make_screen("compare", 1))
         await settle(pilot)
-        await at_each_size(pilot, screens, "compare")
+        await pictured(pilot, screens, "compare")
         await press(pilot, "m")
-        await at_each_size(pilot, screens, "compare-choice", SMALL)
+        await pictured(pilot, screens, "compare-choice")
 
 
 async def test_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("shop")) as pilot:
         pilot.app.push_screen(make_screen("prompts", 1))
         await settle(pilot)
-        await at_each_size(pilot, screens, "prompts")
+        await pictured(pilot, screens, "prompts")
         for name, keys in (
             ("prompt-case", ["enter", "tab"]),
             ("prompt-case-number", ["number_sign"]),
@@ -295,7 +292,7 @@ async def test_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
             ("prompt-try", ["escape", "T"]),
         ):
             await press(pilot, *keys)
-            await at_each_size(pilot, screens, name, SIZES[:2])
+            await pictured(pilot, screens, name)
 
 
 async def test_annotate(copy: Copy, screens: SnapshotAssertion) -> None:
@@ -303,19 +300,19 @@ async def test_annotate(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(path) as pilot:
         pilot.app.push_screen(AnnotateScreen(1))
         await settle(pilot)
-        await at_each_size(pilot, screens, "annotate")
+        await pictured(pilot, screens, "annotate")
         await press(pilot, "n")
-        await at_each_size(pilot, screens, "annotate-form", SMALL)
+        await pictured(pilot, screens, "annotate-form")
         await press(pilot, "escape")
         for protocol, people in DESKS.items():
             with connect(path) as db:
                 rater = desk(db, people.split(",")[0], protocol).rater_id
             pilot.app.push_screen(AnnotationScreen(1, rater, protocol))
             await settle(pilot)
-            await at_each_size(pilot, screens, f"annotation-{protocol}")
+            await pictured(pilot, screens, f"annotation-{protocol}")
             if protocol == "pointwise":
                 await press(pilot, "f")
-                await at_each_size(pilot, screens, "annotation-flag", SMALL)
+                await pictured(pilot, screens, "annotation-flag")
                 await press(pilot, "escape")
             await press(pilot, "escape")
 
@@ -327,7 +324,7 @@ async def test_adjudicate(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(path) as pilot:
         pilot.app.push_screen(AdjudicateScreen(1, rater, "pairwise"))
         await settle(pilot)
-        await at_each_size(pilot, screens, "adjudicate")
+        await pictured(pilot, screens, "adjudicate")
 
 
 async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:
@@ -337,7 +334,7 @@ async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:
         cause = "The server at http://127.0.0.1:1 refused the connection."
         app.show_error(RecjudgeError("the judge cannot be asked", cause, "Start it and press R."))
         await settle(pilot)
-        await at_each_size(pilot, screens, "error", SIZES[:2])
+        await pictured(pilot, screens, "error")
         wrong = ("label 2 has no reply", "the template says {{ uesr }}, which is not known")
         known = (*BUILT_IN, KnownJudge("ollama:qwen2.5:14b", "on Ollama 14.8B Q4_K_M"))
         for name, dialog in (
@@ -351,7 +348,7 @@ async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:
             await press(pilot, "escape")
             app.push_screen(dialog)
             await settle(pilot)
-            await at_each_size(pilot, screens, name, SMALL)
+            await pictured(pilot, screens, name)
 
 
 @pytest.mark.parametrize("look", ["ascii", "no-colour"])
@@ -360,14 +357,14 @@ async def test_main_screens_otherwise(
 ) -> None:
     monkeypatch.setenv(*(("RECJUDGE_ASCII", "1") if look == "ascii" else ("NO_COLOR", "1")))
     async with still(copy("main")) as pilot:
-        await at_each_size(pilot, screens, f"{look}-projects", SMALL)
+        await pictured(pilot, screens, f"{look}-projects")
         await press(pilot, "enter")
-        await at_each_size(pilot, screens, f"{look}-home", SMALL)
+        await pictured(pilot, screens, f"{look}-home")
         pilot.app.push_screen(make_screen("cases", MOVIES, filter_text=""))
         await settle(pilot)
-        await at_each_size(pilot, screens, f"{look}-cases", SMALL)
+        await pictured(pilot, screens, f"{look}-cases")
         for name in ("runs", "agreement", "compare", "prompts"):
             pilot.app.push_screen(make_screen(name, SHOP))
             await settle(pilot)
-            await at_each_size(pilot, screens, f"{look}-{name}", SMALL)
+            await pictured(pilot, screens, f"{look}-{name}")
             await press(pilot, "escape")

@@ -128,7 +128,7 @@ def test_agreement_is_with_people_and_says_when_there_are_none(project: Project)
     lists = {list_case(project, f"u{n}"): n % 3.0 for n in range(5)}
     judge_lists(project, "qwen", lists)
     alone = project_report(project.db, project.id, quick("agreement")).text
-    assert "No person judged anything here" in alone
+    assert "agreement needs a second rater" in alone
     give(project, "anna", lists)
     met = project_report(project.db, project.id, quick("agreement")).text
     assert "No person" not in met

@@ -1,4 +1,4 @@
-"""Screens kept as text files, one a screen and size, for a reader to compare by eye."""
+"""Screens kept as text files, for a reader to compare by eye: at one size, the main ones also at the smallest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from textual.pilot import Pilot
 from tests.support.app import driving
 from tests.support.app.driving import painted, settle, shown
 
-SIZES = ((80, 24), (120, 40), (200, 60))
+SIZE, SMALL = (120, 40), (80, 24)
+ALSO_SMALL = ("home", "cases-queue", "monitor", "agreement", "compare")
 
 
 class ScreenText(SingleFileSnapshotExtension):
@@ -40,22 +41,17 @@ async def press(pilot: Pilot[Any], *keys: str) -> None:
         await painted(pilot)
 
 
-async def at_each_size(
-    pilot: Pilot[Any], screens: SnapshotAssertion, name: str, sizes: tuple[tuple[int, int], ...] = SIZES
-) -> None:
-    """The screen as it stands, at these sizes one after another; all that differ are told at once."""
+async def pictured(pilot: Pilot[Any], screens: SnapshotAssertion, name: str) -> None:
+    """The screen as it stands is the one that is kept."""
     other: list[str] = []
-    for width, height in sizes:
-        if pilot.app.size != (width, height):
-            await pilot.resize_terminal(width, height)
+    for size in (SMALL, SIZE) if name in ALSO_SMALL else (SIZE,):
+        if pilot.app.size != size:
+            await pilot.resize_terminal(*size)
             await settle(pilot)
             # a text that is wrapped anew shows or hides its scrollbar a moment later
             await pilot.pause(0.1)
         await painted(pilot)
-        kept = screens(name=f"{name}-{width}x{height}")
+        kept = screens(name="{}-{}x{}".format(name, *size))
         if kept != shown(pilot) + "\n":
-            other += [f"{name} at {width}x{height}", *kept.get_assert_diff()]
-    if pilot.app.size != sizes[0]:
-        await pilot.resize_terminal(*sizes[0])
-        await painted(pilot)
+            other += [name, *kept.get_assert_diff()]
     assert not other, "\n".join(other)

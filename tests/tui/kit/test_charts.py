@@ -32,7 +32,7 @@ def test_a_small_share_still_gets_a_cell_and_the_bar_never_runs_over() -> None:
         (2.0, 5.0, 8.0, "..|--o--|.."),
         (None, 5.0, None, ".....o....."),
         (None, None, None, "..........."),
-        (-5.0, 0.0, 20.0, "o---------|"),
+        (-5.0, 0.0, 20.0, "o--------->"),
     ],
 )
 def test_interval_on_a_scale(low: float | None, value: float | None, high: float | None, drawn: str) -> None:

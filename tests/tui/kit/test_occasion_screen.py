@@ -91,7 +91,7 @@ async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> 
         await press(pilot, "tab")
         assert screen.figure_name != "confusion"
         await filter_by(pilot, "context:cart")
-        await until(pilot, lambda: screen.figure is not None and bool(screen.figure.data.selection))
+        await until(pilot, lambda: screen.figure is not None and len(screen.occasions.contexts) == 2)
         assert screen.occasions == parse_occasions("context:home context:cart")
 
 
