@@ -107,8 +107,6 @@ async def test_no_number_of_the_ranking_is_cut(rated: Path, size: tuple[int, int
             await press(pilot, "m", "right", "enter")
 
 
-
-
 async def test_an_override_changes_no_figure_until_it_is_asked_for(rated: Path) -> None:
     async with running(rated, "shop") as pilot:
         screen = await open_screen(pilot)
