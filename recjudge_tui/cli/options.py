@@ -41,6 +41,10 @@ class FiniteRange(click.FloatRange):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        # click writes `x<=None` for a range without bounds
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 def db_option(command: Command) -> Command:
     """`--db FILE`, passed on as `db` (text or None); a value given before the command's name is its default."""

@@ -183,7 +183,7 @@ def raters(of: Project, _: Options) -> Table:
     rows = [
         dict(row)
         | {
-            "recipe": _recipe(row["recipe"]),
+            "recipe": recipe_words(row["recipe"]),
             "protocols": row["protocols"].replace(",", ", "),
             "settings": " | ".join(asked.get(row["name"], {})),
         }
@@ -199,7 +199,8 @@ def raters(of: Project, _: Options) -> Table:
     return seen_first(table, "name kind protocols verdicts failed recipe")
 
 
-def _recipe(text: str) -> str:
+def recipe_words(text: str) -> str:
+    """`conservative of anna, ben`: what the recipe of a rater, in JSON, makes it from."""
     recipe = json.loads(text)
     if "rule" in recipe and "raters" in recipe:
         return f"{recipe['rule']} of {', '.join(recipe['raters'])}"

@@ -31,6 +31,7 @@ from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Column, Row, Table, cells_of, columns
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
 from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
+from recjudge_tui.reports.listings import recipe_words
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data import heldout_types
 from recjudge_tui.store.database import Database
@@ -287,7 +288,7 @@ def _template() -> Template:
         lstrip_blocks=True, finalize=_safe,
     )  # fmt: skip
     environment.filters |= {
-        "alike": _alike, "and": _and, "json": json.dumps, "quantity": quantity,
+        "alike": _alike, "and": _and, "json": json.dumps, "quantity": quantity, "recipe": recipe_words,
         "together": lambda counts: dict(sum(map(Counter, counts), Counter()).most_common()),
     }  # fmt: skip
     environment.tests["among"] = lambda names, chosen: bool(set(names.split()) & chosen)
