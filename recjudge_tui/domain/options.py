@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from recjudge_tui.domain.occasions import OVER as PERIODS
-
-Completes = Literal["", "rater", "raters", "system", "systems", "prompt"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Option:
     follow on the command line only. label: in the form. placeholder: the meaning of an empty field of the form.
     form_choices: (value, text) to choose from in the form, the default first. repeated: on the command line each name is
     given by an option of its own, because it may hold a comma. as_json: the values of a dict are JSON (KEY=JSON).
-    completes: what a shell and a form offer. rare: only shown by --help-all.
+    rare: only shown by --help-all.
     """
 
     name: str
@@ -40,7 +38,6 @@ class Option:
     form_choices: tuple[tuple[str, str], ...] = ()
     repeated: bool = False
     as_json: bool = False
-    completes: Completes = ""
     required: bool = False
     argument: bool = False
     rare: bool = False
@@ -54,7 +51,7 @@ PROTOCOL = Option(
     "protocol", str, "pointwise, pairwise, arena, absolute or explanation.", flag="--protocol", metavar="P"
 )
 ASPECT = Option("aspect", str, "Only this aspect.", flag="--aspect", metavar="A")
-RATER = Option("rater", str, "Only this rater.", flag="--rater", metavar="R", completes="rater")
+RATER = Option("rater", str, "Only this rater.", flag="--rater", metavar="R")
 RATERS = Option(
     "raters",
     tuple,
@@ -62,7 +59,6 @@ RATERS = Option(
     (),
     flag="--raters",
     metavar="A,B,...",
-    completes="raters",
 )
 READERS = Option(
     "readers", bool, "Include readers, who overrode single verdicts in the app, and people with only a few labels.", False,
@@ -77,11 +73,10 @@ FINE = Option(
 )
 TRUTH = Option(
     "truth", str, "Compare everyone with this rater. Default: all pairs of raters.", flag="--truth", metavar="RATER",
-    completes="rater",
 )  # fmt: skip
 SYSTEMS = Option(
     "systems", tuple, "Only these systems; for pairs, both must be among them. Default: all.", (), flag="--systems",
-    metavar="A,B,...", completes="systems",
+    metavar="A,B,...",
 )  # fmt: skip
 CONTEXTS = Option(
     "contexts", tuple, "Only lists and texts of this context.", (), flag="--context", metavar="NAME", repeated=True,

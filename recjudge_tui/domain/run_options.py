@@ -87,13 +87,12 @@ _DECLARED = (
     ),
     RunOption(
         "systems", tuple, "The systems to judge, separated by commas. Default: all.",
-        decides="cases", default=(), flag="--systems", metavar="A,B,...", label="systems", placeholder="all",
-        completes="systems", rare=False,
+        decides="cases", default=(), flag="--systems", metavar="A,B,...", label="systems", placeholder="all", rare=False,
     ),
     RunOption(
         "baseline", str, "Compare each system with this one only. Default: every pair of systems.",
         decides="cases", default="", flag="--baseline", metavar="SYS", taken_by=_pairs,
-        label="baseline", placeholder="every pair", completes="system", rare=False,
+        label="baseline", placeholder="every pair", rare=False,
     ),
     *(RunOption(**{**vars(option), "rare": True}, decides="cases") for option in (CONTEXTS, SERVED_FROM, SERVED_TO)),
     RunOption(

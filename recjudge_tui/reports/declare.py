@@ -252,7 +252,7 @@ def _with_settings(made: Table | Page | str, values: Mapping[str, Any]) -> Table
 K = Option("k", int, "How many items of a list count.", TOP_K, {"ge": 1}, flag="--k")
 CROWD = Option(
     "crowd", tuple, "One board from the verdicts of these raters, or of all annotators: users and raters are clusters of the"
-    " intervals.", (), flag="--crowd", metavar="A,B,...|all", completes="raters",
+    " intervals.", (), flag="--crowd", metavar="A,B,...|all",
 )  # fmt: skip
 BY_SYSTEM = Option(
     "by_system", bool, "Add a row for each system whose lists were used.", False, flag="--by-system"
@@ -311,7 +311,7 @@ _DECLARED = (
             ASPECT, RATER.but(help="Only this judge."),
             Option(
                 "quality", str, "The rater whose pointwise ratings define the quality gap. Default: the judge's own.",
-                flag="--quality", metavar="R", completes="rater",
+                flag="--quality", metavar="R",
             ),
             Option("gap", bool, "Leave out the rows by quality gap.", True, flag="--no-gap"),
             Option(
@@ -390,7 +390,7 @@ _DECLARED = (
         (
             *(
                 Option(name, str, "A rater, or run:ID for the verdicts of one run.", metavar=metavar, argument=True,
-                       required=True, completes="rater")
+                       required=True)
                 for name, metavar in (("first", "RATER_A"), ("second", "RATER_B"))
             ),
             PROTOCOL.but(help="pointwise, pairwise, ... Default: all that both judged."), ASPECT,
@@ -490,7 +490,7 @@ _DECLARED = (
         (
             Option(
                 "rater", str, "The rater that must meet the bounds, or run:ID for one of its runs.", flag="--rater",
-                metavar="R", required=True, completes="rater",
+                metavar="R", required=True,
             ),
             TRUTH.but(help="The rater to measure agreement with."),
             Option(
@@ -514,7 +514,7 @@ _DECLARED = (
                 "The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
                 " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater"
                 " itself to compare its newest run with the run before, or new lists with those they replaced.",
-                flag="--against", metavar="R", completes="rater",
+                flag="--against", metavar="R",
             ),
             Option(
                 "stats", tuple,
@@ -524,7 +524,7 @@ _DECLARED = (
             ),
             Option(
                 "pair", tuple, "For win_rate: A's rate of wins over B; a tie counts half.", (), flag="--systems",
-                metavar="A,B", completes="systems",
+                metavar="A,B",
             ),
             PROTOCOL.but(help="Only this protocol; arena is compared with people's pairwise labels."),
             ASPECT.but(help="Only this aspect. Default: all; each must meet the bounds."),
@@ -549,7 +549,7 @@ _DECLARED = (
     ),
     Report(
         "passport", "Print one page about a judge: trust, preferences, cost.", "passport:passport",
-        (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True, completes="rater"),),
+        (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True),),
         about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again,"
         " failures by reason, preference for long texts and popular items (in total, and beyond people's own), price,"
         " latency, prompts and the served model. For a figure that was not measured, it names the command that measures"
@@ -568,7 +568,7 @@ _DECLARED = (
             Option(
                 "of", tuple,
                 "Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.", (),
-                flag="--systems,--system", metavar="A,B,...", completes="systems",
+                flag="--systems,--system", metavar="A,B,...",
             ),
             PROTOCOL.but(help="Only this protocol. Default: all."),
             RATER.but(help="Only this rater. Default: all but metrics."), READERS,
@@ -640,7 +640,7 @@ _DECLARED = (
             Option(
                 "truth", tuple, "Also the slope beyond this rater's, on the same cases;"
                 " of several (A,B) beyond their mean.", (),
-                flag="--truth", metavar="T", completes="raters",
+                flag="--truth", metavar="T",
             ),
             PROTOCOL.but(help="pointwise, pairwise, ... Default: all."),
             ASPECT.but(help="Only this aspect. Default: overall, of texts all."),
@@ -735,7 +735,7 @@ _DECLARED = (
             ),
             Option(
                 "between", tuple, "In a project: only these two systems. --share is that of B.", (), flag="--systems",
-                metavar="A,B", completes="systems",
+                metavar="A,B",
             ),
             RATER.but(help="In a project: only this rater."),
             ASPECT.but(help="In a project: this aspect.", default=OVERALL),
@@ -761,7 +761,6 @@ _DECLARED = (
             ASPECT,
             Option(
                 "system", str, "Only this system. For pairs, count the wins of this system.", flag="--system", metavar="S",
-                completes="system",
             ),
             Option(
                 "measure", str, "Default: win_rate for pairs of lists, share of each match label, mean of scores.",

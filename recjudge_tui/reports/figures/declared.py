@@ -706,7 +706,7 @@ _OVER = Option("over", str, "trend: day, week, month or import.", flag="--over",
 _OF = Option("of", str, "flags: lists or items.", flag="--of", metavar="UNIT", label="share of")
 _SYSTEM = Option(
     "system", str, "q-matrix of many systems: those next to S. Default: first and last.", flag="--system", metavar="S",
-    label="systems next to", completes="system",
+    label="systems next to",
 )  # fmt: skip
 _SHOW = Option("show", str, "flags: table, intervals or ranks.", flag="--show", metavar="FORM", label="as")
 _STAGE = Option("stage", str, "Which confidence is in front.", label="confidence")
