@@ -24,11 +24,10 @@ import httpx
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, command_parser, print_rows
-from recjudge_tui.domain.calls import Usage
+from recjudge_tui.domain.calls import Usage, shared_start
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings, sampling_of
-from recjudge_tui.domain.tokens import shared_start
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.judges.providers.openai import OpenAIJudge
 from recjudge_tui.judges.providers.openai_reply import usage_of

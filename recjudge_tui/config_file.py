@@ -6,7 +6,7 @@ import os
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.address import (
     ADDRESS_OPTIONS,
@@ -15,18 +15,76 @@ from recjudge_tui.domain.address import (
     check_headers,
     check_key_variable,
 )
-from recjudge_tui.domain.preferences import (
-    DEFAULT_READER,
-    Fault,
-    JudgeSetting,
-    KeySetting,
-    Preferences,
-    Setting,
-)
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import small_file, whole_file
 from recjudge_tui.settings import config_dir
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.judge import JudgeSpec
+
+
+# ---- preferences -------------------------------------------------------------------------------------------------
+
+
+DEFAULT_READER = "reader"
+
+
+class Fault(NamedTuple):
+    """A mistake in the file; the default applies instead."""
+
+    line: int | None
+    text: str
+    advice: str = ""
+
+    def sentence(self, path: object) -> str:
+        """`config.toml:3: what is wrong. What to do.`"""
+        place = f"{path}:{self.line}" if self.line else str(path)
+        return f"{place}: {self.text}.{' ' + self.advice if self.advice else ''}"
+
+
+class Setting(NamedTuple):
+    """A value from the file and its line."""
+
+    value: str
+    line: int | None = None
+
+
+class KeySetting(NamedTuple):
+    """The keys that the file gives a binding, separated by commas, and its line."""
+
+    binding: str
+    keys: str
+    line: int | None = None
+
+
+class JudgeSetting(NamedTuple):
+    """The judge of a run that names none, and its line."""
+
+    judge: JudgeSpec
+    line: int | None = None
+
+
+class Preferences(NamedTuple):
+    theme: Setting | None = None
+    reader: str = DEFAULT_READER
+    keys: tuple[KeySetting, ...] = ()
+    judge: JudgeSetting | None = None
+
+
+class KeyRow(NamedTuple):
+    """A binding in the list of keys; `line` is the line of the config file that changes it."""
+
+    id: str
+    where: str
+    does: str
+    keys: tuple[str, ...]
+    shipped: tuple[str, ...]
+    line: int | None
+
+
+# ---- config file -------------------------------------------------------------------------------------------------
+
 
 _ADDRESS = {option.setting: option for option in ADDRESS_OPTIONS.values()}
 SECTIONS = {"app": ("theme", "reader"), "run": ("judge", *_ADDRESS), "keys": ()}

@@ -8,6 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recjudge_tui.config_file import (
+    JudgeSetting,
+    KeySetting,
+    Preferences,
+    Setting,
     _with_theme,
     config_path,
     default_judge,
@@ -17,7 +21,6 @@ from recjudge_tui.config_file import (
     save_theme,
 )
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.preferences import JudgeSetting, KeySetting, Preferences, Setting
 from recjudge_tui.errors import UsageError
 
 

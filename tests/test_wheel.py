@@ -110,7 +110,9 @@ def test_the_demo_runs_from_the_wheel_alone(installed: Path) -> None:
         assert part in demo.stdout
     # what the README says that the demo prints
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert demo.stdout[demo.stdout.index("cooccurrence leads") : demo.stdout.index("\nnext:")].rstrip() in readme
+    assert (
+        demo.stdout[demo.stdout.index("cooccurrence leads") : demo.stdout.index("\nnext:")].rstrip() in readme
+    )
     assert len(demo.stdout.splitlines()) <= 30
     assert max(map(len, demo.stdout.splitlines())) <= 80
     tables = run(installed, "demo", "--no-tui", "--tables")

@@ -5,21 +5,68 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from recjudge_tui.cli.commands import COMMANDS, SECTIONS
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.system import drop_output, explained, forbid_core_dumps, open_streams
 from recjudge_tui.version import VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recjudge_tui.config_file import SettingsFile
-    from recjudge_tui.domain.preferences import Fault, KeyRow
+    from recjudge_tui.config_file import Fault, KeyRow, SettingsFile
 
+
+class Subcommand(NamedTuple):
+    """A click command of the module `recjudge_tui.cli.MODULE`, or a declared report; `summary` begins its help."""
+
+    module: str
+    summary: str
+
+
+# heading in the help -> subcommand, so that the help loads none of them
+SECTIONS = {
+    "Data": {
+        "project": Subcommand("data", "List, create, show or delete projects."),
+        "import": Subcommand("data", "Import files or folders into a project."),
+        "imports": Subcommand("data", "List or undo imports."),
+        "cases": Subcommand("data", "List or show cases, and manage saved filters."),
+        "export": Subcommand("export", "Export rows, or a figure for a paper."),
+    },
+    "Judge": {
+        "judge": Subcommand("judging", "List or test judges."),
+        "prompt": Subcommand("judging", "List, show, copy, check, try or delete prompts."),
+        "run": Subcommand("running", "Judge lists or explanations with a published method."),
+        "runs": Subcommand("running", "List, resume, retry, rename, stop or delete runs."),
+        "batch": Subcommand("judging", "Send a run's calls as a batch, by file or batch API."),
+        "robustness": Subcommand("running", "Test a judge with planted faults, prompts and positions."),
+    },
+    "People": {
+        "verdicts": Subcommand("people", "List verdicts, or accept, override, note or tag them."),
+        "rater": Subcommand("people", "List, rename, combine or delete raters."),
+        "annotate": Subcommand("people", "Let people judge cases blind, and settle disagreements."),
+    },
+    "Results": {
+        "outcome": Subcommand("results", "Record live experiments, and compare judges with them."),
+        "methods": Subcommand("results", "Write the methods paragraphs of a paper."),
+        "report": Subcommand("results", "Write a project report as one HTML file."),
+        "reproduce": Subcommand("results", "Show a paper's figures beside recomputed ones."),
+    },
+    "Operate": {
+        "demo": Subcommand("operate", "Judge the sample data, then open the app."),
+        "db": Subcommand("operate", "Back up the database file."),
+        "config": Subcommand("operate", "Show your settings: theme, name, judge and keys."),
+        "doctor": Subcommand("operate", "Check the installation, servers, keys and runs."),
+    },
+}
+# declared reports that belong to no group are commands of their own
+for _report in REPORTS.values():
+    if " " not in _report.name:
+        SECTIONS[_report.section][_report.name] = Subcommand("", _report.summary)
+COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
 INTERRUPTED = 130
 
 
@@ -43,13 +90,13 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        place = COMMANDS[cmd_name]
-        if place.module == "declared":
-            from recjudge_tui.cli.declared import report_command
-            from recjudge_tui.reports.declare import REPORTS
+        module = COMMANDS[cmd_name].module
+        if not module:
+            from recjudge_tui.cli.command import report_command
 
-            return report_command(REPORTS[place.name])
-        command: click.Command = getattr(import_module(f"recjudge_tui.cli.{place.module}"), place.name)
+            return report_command(REPORTS[cmd_name])
+        found = import_module(f"recjudge_tui.cli.{module}")
+        command: click.Command = getattr(found, "import_" if cmd_name == "import" else cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -83,8 +130,7 @@ def recjudge(ctx: click.Context, db: str | None) -> None:
 
 def open_app(db: str | None, project: str | None = None) -> None:
     """Open the app. Raises UsageError without a terminal that can show it."""
-    # the app draws on stderr
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+    if not has_terminal():
         raise click.UsageError(
             "the app needs a terminal; “recjudge --help” lists the commands that work without one"
         )
@@ -93,6 +139,11 @@ def open_app(db: str | None, project: str | None = None) -> None:
     from recjudge_tui.tui.app import run_app
 
     run_app(database_path(db), project)
+
+
+def has_terminal() -> bool:
+    """Whether the app can be shown; it draws on stderr."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def refuse_dumb_terminal() -> None:

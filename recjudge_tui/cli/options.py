@@ -1,36 +1,34 @@
-"""Options that many commands share, and what most commands do: open the database and write a table."""
+"""The options of commands: those that many share, and those declared for reports and runs."""
 
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from recjudge_tui.cli.names import (
-    PROJECT_VARIABLE,
-    default_project,
-)
+from recjudge_tui.cli.output import COLUMNS, STDOUT, names, narrate
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import safe_text
-from recjudge_tui.errors import JudgeError, UsageError
+from recjudge_tui.errors import JudgeError
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.common.page import Page
-    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.domain.options import Option
     from recjudge_tui.store.database import Database
 
+    Before = Callable[[Database, int, dict[str, Any]], dict[str, Any] | None]
+
+
 FORMATS = ("text", "json", "csv", "md", "latex", "html", "plain")
+PROJECT_VARIABLE = "RECJUDGE_PROJECT"
 _PLAIN = "recjudge.plain"
-_STDOUT = "recjudge.stdout"
-_COLUMNS = "recjudge.columns"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -75,14 +73,7 @@ def new_project_option(command: Command) -> Command:
 
 
 def _project_option(explanation: str, **attributes: Any) -> Callable[[Command], Command]:
-    return click.option(
-        "-p",
-        "--project",
-        required=True,
-        metavar="PROJECT",
-        help=explanation,
-        **attributes,
-    )
+    return click.option("-p", "--project", required=True, metavar="PROJECT", help=explanation, **attributes)
 
 
 def server_options(command: Command) -> Command:
@@ -164,43 +155,6 @@ def address_options(command: Command) -> Command:
     return cast(Command, run)
 
 
-def readers_option(command: Command) -> Command:
-    return click.option(
-        "--readers",
-        is_flag=True,
-        help="Include readers, who overrode single verdicts in the app, and people with only a few labels.",
-    )(command)
-
-
-def systems_option(command: Command) -> Command:
-    """`--systems A,B,...`, passed on as `systems` (a tuple, empty for all)."""
-    return click.option(
-        "--systems",
-        metavar="A,B,...",
-        callback=split_names,
-        help="Only these systems; for pairs, both must be among them. Default: all.",
-    )(command)
-
-
-def raters_option(command: Command) -> Command:
-    """`--raters A,B,...`, passed on as `raters` (a tuple, empty for all)."""
-    return click.option(
-        "--raters",
-        metavar="A,B,...",
-        callback=split_names,
-        help="Only these raters. Default: all.",
-    )(command)
-
-
-def segment_option(more: str = "") -> Callable[[Command], Command]:
-    """`--by NAME`, passed on as `by`; `more` opens its help."""
-    explanation = (
-        "Any attribute of users, such as plan: the report for each of its values; “activity”: for thirds of the users by"
-        " number of events; “context”: for the contexts with the most cases, and for the rest."
-    )
-    return click.option("--by", metavar="NAME", help=f"{more} {explanation}".strip())
-
-
 def split_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
     """The callback of an option whose value is `A,B,...`."""
     return names(value)
@@ -220,17 +174,12 @@ def output_option(metavar: str = "FILE", *, required: bool = False) -> Callable[
 
 
 def _file_or_stdout(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
-    ctx.meta[_STDOUT] = str(value) == "-"
-    return None if ctx.meta[_STDOUT] else value
-
-
-def stdout_asked() -> bool:
-    """Whether the command was given `-o -`: commands that write a file by default must distinguish it from no `-o`."""
-    return bool(click.get_current_context().meta.get(_STDOUT))
+    ctx.meta[STDOUT] = str(value) == "-"
+    return None if ctx.meta[STDOUT] else value
 
 
 def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command:
-    """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`; `--columns` is for `put_table` and `put_page`."""
+    """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`; `--columns` is for `put`."""
     command = output_option()(command)
     command = click.option(
         "--columns",
@@ -263,48 +212,6 @@ def _keep_reading(ctx: click.Context, parameter: click.Parameter, value: object)
     ctx.meta[f"recjudge.{parameter.name}"] = value
 
 
-def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
-    """The part of a table that people asked to read, with the options that show the rest; data formats have it all."""
-    from recjudge_tui.reports.common.table import definition, note_kind, readable
-
-    meta = click.get_current_context().meta
-    if fmt not in ("text", "plain", "md", "latex", "html"):
-        return table
-    whole = whole or bool(meta.get("recjudge.all") or meta.get(_COLUMNS))
-    explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
-    seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
-    seen = with_commands(seen)
-    if not left_out or fmt not in ("text", "plain"):
-        return seen
-    kinds = [note_kind(note) for note in table.notes]
-    more = [
-        *([] if whole or (table.brief is None and len(table.rows) == len(seen.rows)) else ["--all"]),
-        *(["--explain"] if "definition" in kinds and not explain else []),
-        *(
-            ["--notes all"]
-            if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition")
-            else []
-        ),
-    ]
-    return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
-
-
-def with_commands(table: Table) -> Table:
-    """The table, whose notes name the commands that take their next steps."""
-    return replace(table, notes=tuple(_with_command(note) for note in table.notes))
-
-
-def _with_command(note: str) -> str:
-    """The note with the command that takes its next step, if it calls for one."""
-    from recjudge_tui.cli.words import command
-    from recjudge_tui.reports.common.table import Note
-
-    if not isinstance(note, Note) or note.step is None:
-        return note
-    project = click.get_current_context().params.get("project") or ""
-    return Note(f"{note}: {command(note.step, project)}", note.kind)
-
-
 def plain_option(command: Command) -> Command:
     """`--plain`, which is `--format plain`."""
     return click.option(
@@ -319,15 +226,7 @@ def plain_option(command: Command) -> Command:
 
 
 def _keep_columns(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-    ctx.meta[_COLUMNS] = names(value)
-
-
-def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
-    from recjudge_tui.reports.common.table import with_columns
-
-    context = click.get_current_context(silent=True)
-    wanted: tuple[str, ...] = context.meta.get(_COLUMNS, ()) if context else ()
-    return with_columns(tables, wanted) if wanted else tables
+    ctx.meta[COLUMNS] = names(value)
 
 
 def _keep_plain(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -342,92 +241,13 @@ def _plain_or(ctx: click.Context, _: click.Parameter, value: str | None) -> str 
     return "plain"
 
 
-def open_db(db: str | None) -> Database:
-    """The database that `--db` or the environment names; a missing file is created. Use it in a `with` block."""
-    from recjudge_tui.settings import database_path
-    from recjudge_tui.store.schema import connect
-
-    return connect(database_path(db), notify=narrate)
-
-
-def put_table(table: Table, fmt: str | None, out: Path | None) -> None:
-    """Write a table to stdout, or to a file with a line on stderr. Without a format, the file's ending decides."""
-    from recjudge_tui.reports.common.stream import save_table
-    from recjudge_tui.reports.common.table import write_table
-
-    (table,) = _chosen_columns(table)
-    known = format_of(fmt, out)
-    table = _as_read(table, known)
-    if out is None:
-        write_table(table, known)
-        return
-    for note in save_table(table, known, out):
-        narrate(note)
-    narrate(f"written to {out}")
-
-
-def put_page(page: Page, fmt: str | None, out: Path | None, *, whole: bool = False) -> None:
-    """Write a page as `put_table` writes a table, with all rows if `whole`. Raises click.UsageError for Parquet, which holds
-    one table."""
-    from recjudge_tui.reports.common.page import write_page
-
-    known = format_of(fmt, out)
-    if known == "parquet":
-        raise click.UsageError(
-            "this report has several parts, and Parquet holds one table; use .json or .html"
-        )
-    tables = [
-        _as_read(table, known, whole=whole and table.brief is None) for table in _chosen_columns(*page.tables)
-    ]
-    write_page(replace(page, tables=tuple(tables)), known, out)
-    if out is not None:
-        narrate(f"written to {out}")
-
-
-def put_plain_text(text: str, out: Path | None) -> None:
-    """Write text that is already safe to show, and a line end unless it is empty, to stdout or a file."""
-    from recjudge_tui.reports.common.table import put_text, save_text
-
-    content = f"{text}\n" if text else ""
-    if out is None:
-        put_text(content)
-        return
-    save_text(content, out)
-    narrate(f"written to {out}")
-
-
-def format_of(fmt: str | None, out: Path | None) -> str:
-    """The requested format, else the one of the file's ending, text without one. Raises UsageError for an unknown ending."""
-    if fmt or out is None or not out.suffix:
-        return fmt or "text"
-    from recjudge_tui.reports.common.table import format_of_file
-
-    try:
-        return format_of_file(out)
-    except UsageError as error:
-        raise UsageError(error.title, error.cause, f"{error.next_step[:-1]}, or --format.") from error
-
-
-def narrate(text: str) -> None:
-    """Print one line on stderr; text from the data is made safe for the terminal."""
-    from recjudge_tui.cli.progress import clear_line
-
-    clear_line()
-    click.echo(safe_text(text), err=True)
-
-
-def names(text: str | None) -> tuple[str, ...]:
-    """`A,B,C` as a tuple; () for nothing."""
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
-
-
 class ProtocolChoice(click.ParamType[str]):
-    """A protocol that is registered when the command runs, or one of `more`. With `pairs`, only those that compare lists."""
+    """A protocol that is registered when the command runs, or one of `more`."""
 
     name = "protocol"
 
-    def __init__(self, *more: str, pairs: bool = False) -> None:
-        self.more, self.pairs = more, pairs
+    def __init__(self, *more: str) -> None:
+        self.more = more
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._choice().convert(value, param, ctx)
@@ -439,6 +259,200 @@ class ProtocolChoice(click.ParamType[str]):
         return self._choice().get_missing_message(param, ctx)
 
     def _choice(self) -> click.Choice[str]:
-        from recjudge_tui.domain.protocols import offered, with_unit
+        from recjudge_tui.domain.protocols import offered
 
-        return click.Choice((*(with_unit("pair") if self.pairs else offered()), *self.more))
+        return click.Choice((*offered(), *self.more))
+
+
+def with_options(
+    options: Sequence[Option], protocols: Sequence[str] = (), **helps: str
+) -> Callable[[Command], Command]:
+    """The options on a command, in this order; those without a flag are not offered. `helps` replaces a help by name."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            if option.flag or option.argument:
+                command = _click_option(option, protocols, helps.get(option.name, ""))(command)
+        return command
+
+    return decorate
+
+
+def with_help_all(command: click.Command, *rare: str) -> click.Command:
+    """The command, whose --help leaves out its rare options and those named here; --help-all shows every one."""
+
+    def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            for parameter in command.params:
+                if isinstance(parameter, click.Option):
+                    parameter.hidden = False
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name in rare:
+            parameter.hidden = True
+    explained = "Show every option and exit."
+    command.params.append(
+        click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=explained
+        )
+    )
+    return command
+
+
+def setting_options(
+    *wanted: str, protocols: Sequence[str] = (), **helps: str
+) -> Callable[[Command], Command]:
+    """These options of a run, passed on under the names of the settings.
+
+    Without `wanted`, all of them. The help shows the defaults of `protocols` (empty: of all). `helps` replaces the
+    help of an option by name.
+    """
+    from recjudge_tui.domain.protocols import offered
+    from recjudge_tui.domain.run_options import RUN_OPTIONS
+
+    shown = [
+        option.but(rare=option.rare and not wanted)
+        for option in RUN_OPTIONS.values()
+        if not wanted or option.name in wanted
+    ]
+    return with_options(shown, protocols or offered(), **helps)
+
+
+def occasion_options(command: Command) -> Command:
+    """`--context`, `--from` and `--to`, passed on as `occasions` (an OccasionFilter)."""
+    from recjudge_tui.domain.options import OCCASIONS
+
+    @wraps(command)
+    def run(
+        *arguments: Any, contexts: tuple[str, ...], served_from: str, served_to: str, **options: Any
+    ) -> Any:
+        from recjudge_tui.domain.occasions import occasion_filter
+
+        chosen = occasion_filter(contexts, served_from, served_to)
+        return command(*arguments, occasions=chosen, **options)
+
+    return with_options(OCCASIONS)(cast(Command, run))
+
+
+def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Callable[[Command], Command]:
+    from recjudge_tui.domain.run_options import RunOption
+
+    if option.argument:
+        return click.argument(
+            option.name, metavar=option.metavar or option.name.upper(), required=option.required
+        )
+    text = own_help or " ".join(filter(None, (option.help, option.details)))
+    by_protocol = isinstance(option, RunOption) and option.by_protocol
+    if isinstance(option, RunOption) and option.by_protocol:
+        text += f"  [default: {option.defaults_text(protocols)}]"
+    settled = option.default not in (None, "", ()) and not by_protocol
+    attributes: dict[str, Any] = {
+        "metavar": option.metavar or None,
+        "help": text,
+        "required": option.required,
+        "hidden": option.rare,
+    }
+    if option.type is bool:
+        negates = option.flag.startswith("--no-") and option.default is True
+        attributes |= {"is_flag": True, "default": False if negates else option.default}
+        attributes |= {"show_default": "/" in option.flag}
+        if negates:
+            attributes["callback"] = _opposite
+    elif option.type is dict:
+        attributes |= {"multiple": True, "callback": _json if option.as_json else _words}
+    elif option.repeated:
+        attributes["multiple"] = True
+    elif option.type is tuple:
+        attributes |= {"callback": split_names if not option.choices else _chosen_names(option)}
+        attributes |= {"default": ",".join(option.default), "show_default": True} if settled else {}
+    else:
+        attributes |= {"type": _click_type(option), "show_default": settled}
+        attributes |= {"default": option.default} if settled else {}
+    return click.option(*option.flag.split(","), option.name, **attributes)
+
+
+def _chosen_names(option: Option) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...]]:
+    def check(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+        given = names(value)
+        for name in given:
+            if name not in option.choices:
+                raise click.BadParameter(
+                    f"“{name}” is not one of {', '.join(option.choices)}", ctx, parameter
+                )
+        return given
+
+    return check
+
+
+def _click_type(option: Option) -> click.ParamType[Any] | type:
+    if option.choices:
+        return click.Choice(option.choices)
+    bounds = option.bounds
+    if not bounds:
+        return option.type if option.type is not float else FiniteRange()
+    least, most = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
+    if option.type is int:
+        return click.IntRange(None if least is None else int(least), None if most is None else int(most))
+    return FiniteRange(least, most, min_open="gt" in bounds, max_open="lt" in bounds)
+
+
+def _opposite(_: click.Context, __: click.Parameter, value: bool) -> bool:
+    return not value
+
+
+def _json(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
+    """KEY=JSON of each, as a mapping."""
+    from recjudge_tui.domain.address import sending_options
+
+    return sending_options(value)
+
+
+def _words(_: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """NAME=WORD of each, as a mapping."""
+    words = {}
+    for text in value:
+        name, sign, word = text.partition("=")
+        if not sign or not name.strip() or not word.strip():
+            raise click.UsageError(f"{parameter.opts[0]} {text}: write NAME=WORD, such as item=book")
+        words[name.strip()] = word.strip()
+    return words
+
+
+def default_project() -> str | None:
+    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr.
+
+    Raises click.UsageError if there is no project, or several, which it names.
+    """
+    ctx = click.get_current_context()
+    if named := os.environ.get(PROJECT_VARIABLE):
+        return named
+    if ctx.resilient_parsing:
+        return None
+    projects = _projects(ctx)
+    if len(projects) > 1:
+        raise click.UsageError(
+            f"name the project with -p, or in {PROJECT_VARIABLE}; available: {', '.join(projects)}", ctx
+        )
+    if not projects:
+        raise click.UsageError(
+            "there is no project yet; “recjudge import FILE -p NAME --as items” creates one", ctx
+        )
+    from recjudge_tui.domain.text import safe_text
+
+    click.echo(f"project: {safe_text(projects[0])}, the only one", err=True)
+    return projects[0]
+
+
+def _projects(ctx: click.Context) -> list[str]:
+    """The projects of the database that the command line names; nothing where there is no file."""
+    from recjudge_tui.settings import database_path
+    from recjudge_tui.store.projects import project_names
+    from recjudge_tui.store.schema import connect
+
+    path = database_path(ctx.params.get("db") or ctx.find_root().params.get("db"))
+    if not path.exists():
+        return []
+    with connect(path) as db:
+        return [name for _, name in project_names(db)]

@@ -1,14 +1,19 @@
-"""Domains: the kinds of recommended things, and the words for them in prompts.
+"""Domains: the kinds of recommended things, the words for them in prompts, and which known data sets are of which.
 
 A domain is data, not a copied prompt.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pydantic import model_validator
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.event_types import Data
+
+# ---- domains -----------------------------------------------------------------------------------------------------
+
 
 # the shipped domains; users add their own
 SHIPPED = ("films", "books", "music", "news", "places", "shop")
@@ -44,3 +49,35 @@ class Domain(Model):
             if name not in WORDS:
                 raise ValueError(f"there is no word “{name}”; the words are: {', '.join(WORDS)}")
         return self
+
+
+# ---- datasets ----------------------------------------------------------------------------------------------------
+
+
+Scale = tuple[float, float]
+
+
+class Dataset(NamedTuple):
+    """`domain` names a row of the table of words; `scale` are the lowest and the highest rating."""
+
+    domain: str
+    scale: Scale | None = None
+
+
+# by the name of the layout
+DATASETS: dict[str, Dataset] = {
+    "movielens-100k": Dataset("films", (1.0, 5.0)),
+    "movielens-1m": Dataset("films", (1.0, 5.0)),
+    "movielens-latest": Dataset("films", (0.5, 5.0)),
+    "amazon-reviews": Dataset("shop", (1.0, 5.0)),
+    "esci": Dataset("shop"),
+    "mind": Dataset("news"),
+    "mind-train": Dataset("news"),
+    "yelp": Dataset("places", (1.0, 5.0)),
+    "zhang2024": Dataset("films"),
+}
+
+
+def dataset_of(layout: str) -> Dataset | None:
+    """The facts of a layout as an import stores it (`amazon-reviews`, `plain, type click`); None if it has none."""
+    return DATASETS.get(layout.partition(",")[0])

@@ -7,13 +7,7 @@ from typing import Any
 
 from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
 
-from recjudge_tui.domain.address import (
-    ADDRESS_OPTIONS,
-    check_headers,
-    check_key_variable,
-    value_of,
-    words_of,
-)
+from recjudge_tui.domain.address import ADDRESS_OPTIONS, check_headers, check_key_variable, value_of, words_of
 from recjudge_tui.domain.base import Model
 
 

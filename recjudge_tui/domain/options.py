@@ -4,7 +4,7 @@ docs derive from the declaration. Loads nothing heavy, because the help of a com
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -113,8 +113,3 @@ SEED = Option("seed", int, "The seed of what is drawn.", 0, flag="--seed")
 # the cases and lists that a report is about
 OCCASIONS = (CONTEXTS, SERVED_FROM, SERVED_TO)
 CASES = (SYSTEMS, BY, OVER, *OCCASIONS)
-
-
-def defaults(options: Sequence[Option]) -> dict[str, Any]:
-    """Every option's default by name."""
-    return {option.name: option.default for option in options}

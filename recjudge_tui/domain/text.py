@@ -1,4 +1,4 @@
-"""Makes text from data or a model safe to show."""
+"""Makes text from data or a model safe to show, on a terminal and in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import math
 import re
 import unicodedata
 from itertools import takewhile
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
 
 _BIDI = {
     0x061C: "ALM", 0x200E: "LRM", 0x200F: "RLM", 0x202A: "LRE", 0x202B: "RLE", 0x202C: "PDF",
@@ -145,3 +148,31 @@ def finite(value: object) -> object:
     if isinstance(value, list | tuple):
         return [finite(part) for part in value]
     return {name: finite(part) for name, part in value.items()} if isinstance(value, dict) else value
+
+
+# ---- formulas ----------------------------------------------------------------------------------------------------
+
+
+MARK = "'"
+# = + - @ at the start, ASCII or full width, after any blanks; a leading tab or line end would hide them
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def marked(text: str) -> str:
+    """The text, with an apostrophe in front if a spreadsheet would run it.
+
+    A negative number stays as it is. A text that already has such apostrophes gets one more, so that
+    `unmarked(marked(text)) == text` for every text.
+    """
+    return MARK + text if _runs(text) else text
+
+
+def unmarked(cell: str) -> str:
+    """The inverse of `marked`; an apostrophe that is not a mark stays."""
+    return cell[1:] if cell.startswith(MARK) and _runs(cell[1:]) else cell
+
+
+def _runs(text: str) -> bool:
+    bare = text.lstrip(MARK)
+    return _FORMULA.match(bare) is not None and _NUMBER.fullmatch(bare) is None

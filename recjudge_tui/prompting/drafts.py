@@ -1,23 +1,37 @@
-"""Prompt files being written: their faults with lines, and storing them."""
+"""Prompts being written: drafts checked and stored, and cases taken into a prompt as examples."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.errors import PromptError
+from jinja2 import TemplateError, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from recjudge_tui.domain.calls import Request
+from recjudge_tui.domain.prompt import AspectSpec, Example, LabelSpec, Prompt
+from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file
+from recjudge_tui.prompting.trial import request_now
+from recjudge_tui.protocols.arena import analysis_field
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import (
+    get_prompt,
     list_prompts,
     own_name,
+    prompt_by_id,
     read_prompt,
     store_prompt,
     stored_version,
 )
+from recjudge_tui.store.verdicts import example_source
+
+# ---- drafts ------------------------------------------------------------------------------------------------------
+
 
 _IN_TEMPLATE = re.compile(r"In its (?:(system|user) text|part “(.+?)”), line (\d+)")
 _BEGINS = r"^\s*{part}\s*=\s*('''|\"\"\"|'|\")(?P<rest>.*)$"
@@ -75,3 +89,211 @@ def store_draft(db: Database, prompt: Prompt) -> StoredDraft:
     )
     name, version = store_prompt(db, named)
     return StoredDraft(name, version, (name, version) not in known)
+
+
+# ---- examples ----------------------------------------------------------------------------------------------------
+
+
+_PLACE = re.compile(r"\d+\. ")
+_PARSER = ImmutableSandboxedEnvironment()
+
+Value = str | float
+Flagged = Mapping[str, object]
+
+
+def with_case_example(
+    db: Database,
+    prompt_id: int,
+    case_id: int,
+    values: Mapping[str, Value],
+    reasoning: str,
+    flags: Sequence[Flagged] = (),
+) -> tuple[str, int]:
+    """Add a case to the examples of a prompt, as a new version (name, number) of the user's own.
+
+    The texts shown are those of the case's own request, in the first order: `example.input.KEY` is the text between
+    `<KEY>` and `</KEY>` there, numbered lines as a list. `values` give each aspect's label by its name (of the
+    systems: A is `system_a`), the word of the reply, or its number; `reasoning` and `flags` (item: the place in the
+    list, issue, reason) complete the reply. An example that the prompt already has makes no new version.
+
+    Raises UsageError for values that do not fit the prompt, PromptError where the prompt cannot take examples or the
+    example would not pass as a reply, NotFoundError where the case is not one for it.
+    """
+    prompt = prompt_by_id(db, prompt_id)
+    keys = _keys(prompt)
+    request = request_now(db, prompt, case_id)
+    example = Example(
+        title=f"case {case_id}",
+        input={key: _shown(prompt, request, key, case_id) for key in keys},
+        reply=_reply(prompt, request, values, reasoning, flags),
+    )
+    same = any((e.input, e.reply) == (example.input, example.reply) for e in prompt.examples)
+    longer = prompt if same else prompt.model_copy(update={"examples": (*prompt.examples, example)})
+    faults = [fault for fault in lint(longer) if fault not in lint(prompt)]
+    if faults:
+        raise PromptError(
+            f"case {case_id} cannot be an example of prompt “{prompt.name}”",
+            " ".join(faults),
+            "Change the values or the reasoning, or change the prompt.",
+        )
+    return store_prompt(db, longer.model_copy(update={"name": own_name(prompt.name)}))
+
+
+def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str, int]:
+    """Make the case of a verdict an example with the answer of `reader`. Returns (name, version) of the prompt.
+
+    The values are the reader's own on this case; an accepted verdict gives its own, with its reasoning and flags where
+    the reader wrote no note. The reasoning is the reader's note on the verdict. The example is added to the newest
+    version of the prompt that the verdict was made with, so several examples can be added one after another; of a
+    shipped prompt, to the user's own copy of it.
+
+    Raises UsageError if the reader gave no answer or no reason; NotFoundError; and what `with_case_example` raises.
+    """
+    source = example_source(db, verdict_id, reader)
+    if source.prompt_id is None:
+        raise NotFoundError("this verdict has no prompt", "It was imported, not made by a run.")
+    if not source.values:
+        raise UsageError(
+            "an example needs an answer of yours",
+            f"“{reader}” has neither accepted nor overridden this verdict.",
+            "Accept or override the verdict first.",
+        )
+    reasoning = source.note or source.reasoning
+    if not reasoning:
+        raise UsageError(
+            "an example needs a reason",
+            "The reply of an example shows the judge how to argue, and you have not written a reason.",
+            "Add a note to this verdict that says why, then try again.",
+        )
+    prompt_id, prompt = _newest_own(db, source.prompt_id)
+    aspects = {aspect.name for aspect in prompt.aspects}
+    values = {aspect: label or value for aspect, (label, value) in source.values.items() if aspect in aspects}
+    flags = _placed(request_now(db, prompt, source.case_id), source.flags)
+    return with_case_example(db, prompt_id, source.case_id, values, reasoning, flags)
+
+
+def _newest_own(db: Database, prompt_id: int) -> tuple[int, Prompt]:
+    """(id, prompt) of the newest version of the user's own copy, where the prompt is a shipped one and has one."""
+    prompt = prompt_by_id(db, prompt_id)
+    own = own_name(prompt.name)
+    if own == prompt.name or not any(row["name"] == own for row in list_prompts(db)):
+        return prompt_id, prompt
+    newest, _, copied = get_prompt(db, own)
+    return newest, copied
+
+
+def _placed(request: Request, flags: Sequence[tuple[str, str, str]]) -> list[dict[str, object]]:
+    """Flags with the item's place in the list, as a reply names it. Items no longer in the list are left out."""
+    slates = request.material.slates if request.material is not None else ()
+    places = {item.item_id: place for place, item in enumerate(slates[0].items, 1)} if slates else {}
+    return [
+        {"item": places[item_id], "issue": issue, "reason": reason}
+        for item_id, issue, reason in flags
+        if item_id in places
+    ]
+
+
+def _keys(prompt: Prompt) -> list[str]:
+    """The parts of an example's input that the prompt's shared text shows. Raises PromptError when it shows none."""
+    try:
+        tree = _PARSER.parse(prompt.system)
+    except TemplateError as error:
+        raise PromptError(f"prompt “{prompt.name}” cannot be rendered", f"{error}.") from error
+    if not any(name.name == "examples" for name in tree.find_all(nodes.Name)):
+        raise PromptError(
+            f"prompt “{prompt.name}” takes no examples",
+            "Its system text has no loop over “examples”, so the judge would not see them.",
+            _instead(prompt),
+        )
+    return list(dict.fromkeys(_input_keys(tree)))
+
+
+def _instead(prompt: Prompt) -> str:
+    own = (
+        f"Write {{% for example in examples %}} … {{% endfor %}} into a copy of it (recjudge prompt copy "
+        f"{prompt.name} FILE) and add that"
+    )
+    if protocol_facts(prompt.protocol).unit == "explanation":
+        return (
+            f"Show scored examples in a run: --shots one or personal, with --examples-from RATER. Or: {own}."
+        )
+    return f"{own}."
+
+
+def _input_keys(tree: nodes.Template) -> Iterator[str]:
+    """KEY of every `example.input.KEY` (or `["KEY"]`), whatever the loop calls its example."""
+    for part in tree.find_all(nodes.Getattr):
+        if _is_input(part.node):
+            yield part.attr
+    for item in tree.find_all(nodes.Getitem):
+        if _is_input(item.node) and isinstance(item.arg, nodes.Const):
+            yield str(item.arg.value)
+
+
+def _is_input(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Getattr) and node.attr == "input"
+
+
+def _shown(prompt: Prompt, request: Request, key: str, case_id: int) -> str | list[str]:
+    """The text between the tags of this name. Data cannot contain a tag, so the first pair is the right one."""
+    text = request.messages[-1].content
+    match = re.search(rf"<{re.escape(key)}>\n?(.*?)\n?</{re.escape(key)}>", text, re.DOTALL)
+    if match is None:
+        raise PromptError(
+            f"prompt “{prompt.name}” cannot show case {case_id} as an example",
+            f"Its examples show “{key}”, but its user text has no <{key}> to take it from.",
+            f"Put that part of the user text between <{key}> and </{key}>, or rename it in the examples.",
+        )
+    lines = match[1].split("\n")
+    others = [example.input[key] for example in prompt.examples if key in example.input]
+    numbered = all(line.startswith(f"{place}. ") for place, line in enumerate(lines, 1))
+    if isinstance(others[-1], list) if others else numbered:
+        return [_PLACE.sub("", line, count=1) if numbered else line for line in lines]
+    return match[1]
+
+
+def _reply(
+    prompt: Prompt, request: Request, values: Mapping[str, Value], reasoning: str, flags: Sequence[Flagged]
+) -> dict[str, Any]:
+    """The reply in the prompt's form, with its fields in the order of the schema."""
+    unknown = sorted(set(values) - {aspect.name for aspect in prompt.aspects})
+    missing = [aspect.name for aspect in prompt.aspects if aspect.name not in values]
+    if unknown or missing:
+        named = ", ".join(unknown or missing)
+        raise UsageError(
+            f"prompt “{prompt.name}” has no aspect {named}" if unknown else f"no value for {named}",
+            f"Its aspects are {', '.join(aspect.name for aspect in prompt.aspects)}.",
+        )
+    reply: dict[str, Any] = {"reasoning": reasoning, "flagged_items": [dict(flag) for flag in flags]}
+    reply |= {analysis_field(aspect): reasoning for aspect in prompt.aspects}
+    reply |= {aspect.field: _word(prompt, aspect, values[aspect.name]) for aspect in prompt.aspects}
+    return {name: reply[name] for name in request.reply_schema["required"] if name in reply}
+
+
+def _word(prompt: Prompt, aspect: AspectSpec, value: Value) -> str | float | int:
+    """How a reply spells this label or number."""
+    if prompt.scale is not None:
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not prompt.scale.low <= number <= prompt.scale.high:
+            raise UsageError(
+                f"“{value}” is not a value of {aspect.name}",
+                f"It is a number from {prompt.scale.low:g} to {prompt.scale.high:g}.",
+            )
+        return number
+    labels = prompt.labels_of(aspect.name)
+    for label in labels:
+        if _means(label, value):
+            return int(label.reply) if label.reply.isascii() and label.reply.isdigit() else label.reply
+    raise UsageError(
+        f"“{value}” is not a label of {aspect.name}",
+        f"Its labels are {', '.join(label.name for label in labels)}.",
+    )
+
+
+def _means(label: LabelSpec, value: Value) -> bool:
+    if isinstance(value, str):
+        return value.strip().casefold() in (label.name.casefold(), label.reply.casefold(), f"{label.value:g}")
+    return value == label.value

@@ -1,27 +1,67 @@
-"""Trying a prompt on one case: the call that a run would make, which is not stored."""
+"""What a judge is sent and what it answers: a request rendered, tried, probed, and shown again as it was sent."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import random
+import statistics
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
+from io import BytesIO
+from typing import Any, NamedTuple
 
-from recjudge_tui.domain.calls import CallResult, Order, Reply, Request, Trial, Usage
-from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from pydantic import ValidationError
+
+from recjudge_tui.domain.calls import (
+    PROFILE,
+    CallResult,
+    Message,
+    Order,
+    PlacedImage,
+    Reply,
+    Request,
+    Sampling,
+    Trial,
+    Usage,
+    estimate_prompt_tokens,
+)
+from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import is_language_model
+from recjudge_tui.domain.run import sampling_of
 from recjudge_tui.domain.run_options import TIMEOUT_S
-from recjudge_tui.domain.tokens import estimate_prompt_tokens
-from recjudge_tui.errors import CallError, RunError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.domain.text import finite, quantity
+from recjudge_tui.errors import (
+    CallError,
+    JudgeError,
+    NotFoundError,
+    RecjudgeError,
+    RunError,
+    SightError,
+    UsageError,
+)
+from recjudge_tui.importers.images import prepared
+from recjudge_tui.judges.base import Judge, takes_images
+from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.prompting.preview import question_now
+from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.control.limits import CallLimits, RunStopError
 from recjudge_tui.runs.engine.bill import Bill, CostOf
 from recjudge_tui.runs.engine.call import Question, ask
+from recjudge_tui.runs.plan.domain import in_words_of
+from recjudge_tui.runs.plan.requests import Setup, build_request, material_now, setup_of
+from recjudge_tui.runs.plan.settings import check_form, settings_for
 from recjudge_tui.runs.prices import cost_at, price_of
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import judge_capabilities
+from recjudge_tui.store.calls import CallKey, calls_of_verdict
+from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.prompts import list_prompts
+from recjudge_tui.store.runs import judge_capabilities, run_row
+
+# ---- trial -------------------------------------------------------------------------------------------------------
+
 
 # somebody is waiting, so a busy server gets less time than in a run
 PATIENCE_S = 30.0
@@ -128,3 +168,392 @@ async def _cancellable(
             await asyncio.wait({task})
             raise RunError("the trial was cancelled", "Nothing was stored.")
     return task.result()
+
+
+# ---- preview -----------------------------------------------------------------------------------------------------
+
+
+def request_now(
+    db: Database, prompt: Prompt, case_id: int, order: Order | None = None, *, as_published: bool = False
+) -> Request:
+    """The request that `prompt` would make for a case with the present data; see `question_now`."""
+    return question_now(db, prompt, case_id, order, as_published=as_published).request
+
+
+def question_now(
+    db: Database, prompt: Prompt, case_id: int, order: Order | None = None, *, as_published: bool = False
+) -> Question:
+    """The call that a run with the protocol's default settings, or as published, would make, for all aspects at once.
+
+    `order` None is the protocol's first order.
+
+    Raises NotFoundError when the case has no lists or is of another kind than the prompt judges, UsageError for an
+    order that the protocol does not have or a form that the prompt does not have, PromptError for a prompt that cannot
+    be rendered.
+    """
+    case = case_row(db, case_id)
+    chosen = protocol_named(prompt.protocol)
+    order = chosen.orders[0] if order is None else order
+    if order not in chosen.orders:
+        known = ", ".join(name or "none" for name in chosen.orders)
+        raise UsageError(f"{chosen.name} has no order “{order}”", f"Its orders are: {known}.")
+    slates = [s for s in (case["slate_a"], case["slate_b"]) if s is not None]
+    text = case["explanation_id"]
+    if case["kind"] != chosen.facts.unit or not (slates or text):
+        raise NotFoundError(
+            f"prompt “{prompt.name}” cannot show case {case_id}",
+            f"It judges cases of kind {chosen.facts.unit}; this case is of kind {case['kind']} "
+            f"and has {quantity(len(slates), 'list')} and {'a' if text else 'no'} text.",
+        )
+    settings = settings_for(chosen.name, as_published=as_published)
+    check_form(settings, prompt)
+    prompt = in_words_of(db, case["project_id"], prompt, settings)
+    material = material_now(db, case, chosen.facts, settings)
+    request = chosen.request(prompt, material, order, "", sampling_of(settings, 0))
+    return Question(request, chosen, prompt, material, order, "")
+
+
+# ---- probe -------------------------------------------------------------------------------------------------------
+
+
+COUNTRIES = ("France", "Japan", "Egypt")
+MAX_TOKENS = 1024  # room for thinking
+# no model names these words as a capital unless the server enforces the schema
+_LABELS = ("quokka-17", "teapot-42")
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string", "enum": list(_LABELS)}},
+    "required": ["reasoning", "answer"],
+    "additionalProperties": False,
+}
+_TEXT_SCHEMA: dict[str, Any] = {
+    **_SCHEMA,
+    "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}},
+}
+# no model says one of these words unless it has read it in the image
+WORDS = ("WALNUT", "LANTERN", "PELICAN", "TROMBONE", "GLACIER", "SAFFRON", "VOLCANO", "BADGER")
+SIZE = (512, 192)
+_LETTERS = 88
+
+
+def probe(spec: JudgeSpec, timeout_s: float = TIMEOUT_S, *, images: bool = True) -> Capabilities:
+    """Prepare the judge and ask it three times for the capital of a country.
+
+    The schema allows only two odd words, so if a model answers with one of them, the server enforces the schema.
+    Temperature 0, a seed and a request for log-probabilities are sent; `refused` lists what the server refuses. A
+    judge that is not a language model, or answers from a recording, is prepared and not asked. With `images` a fourth
+    call asks for a word that is written in an image. Raises JudgeError when it cannot be used, or when none of the
+    calls is answered.
+    """
+    return asyncio.run(_probe(spec, timeout_s, images))
+
+
+async def _probe(spec: JudgeSpec, timeout_s: float, images: bool) -> Capabilities:
+    judge = make_judge(spec)
+    workload = Workload(
+        calls=len(COUNTRIES),
+        longest_prompt_tokens=256,
+        max_tokens=MAX_TOKENS,
+        concurrency=1,
+        timeout_s=timeout_s,
+        known=Capabilities(logprobs=True),
+    )
+    try:
+        identity = await judge.prepare(workload)
+        if not is_language_model(judge.rater_kind) or spec.provider == "replay":
+            return _not_asked(judge, identity)
+        return await _measure(judge, identity, images)
+    finally:
+        await judge.close()
+
+
+async def _measure(judge: Judge, identity: Identity, images: bool) -> Capabilities:
+    replies: list[Reply] = []
+    problems: list[str] = []
+    for country in COUNTRIES:
+        try:
+            replies.append(await judge.ask(_question(country)))
+        except CallError as error:
+            problems.append(str(error))
+    if not replies:
+        raise JudgeError(
+            f"{judge.name} answered none of {len(COUNTRIES)} calls",
+            " ".join(dict.fromkeys(problems)),
+            "Fix the cause and test it again.",
+        )
+    sees = await _sees_images(judge, problems) if images else None
+    last = replies[-1]
+    latencies = [reply.latency_s for reply in replies if reply.latency_s is not None]
+    return Capabilities(
+        model=last.model or identity.name,
+        digest=identity.digest,
+        endpoints=identity.endpoints,
+        schema_enforced=all(map(_fits, replies)),
+        temperature=_was_sent(last, "temperature"),
+        seed=_was_sent(last, "seed"),
+        logprobs=any(reply.logprobs for reply in replies),
+        images=sees,
+        refused=tuple(dict.fromkeys(name for reply in replies for name in reply.dropped)),
+        context_length=identity.context_length,
+        latency_s=statistics.median(latencies) if latencies else None,
+        concurrency=judge.concurrency,
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+async def _sees_images(judge: Judge, problems: list[str]) -> bool | None:
+    """Whether the judge reads a word in an image; None if it does not accept images, or if this cannot be tested."""
+    if not takes_images(judge):
+        return False
+    word = random.choice(WORDS)
+    image = image_of_word(word)
+    if image is None:
+        problems.append("Whether it sees images was not tested: it needs pip install 'recjudge[images]'.")
+        return None
+    try:
+        reply = await judge.ask(_question_about(image))
+    except SightError:
+        return False
+    except CallError as error:
+        problems.append(str(error))
+        return None
+    return word in reply.text.upper()
+
+
+def _question_about(image: PlacedImage) -> Request:
+    text = "Image: [image 1]\nWhich word is written in this image? Answer with the word, or with NONE if you see no image."
+    placed = image.model_copy(update={"at": text.index("]") + 1})
+    return Request(
+        messages=(
+            Message(role="system", content="You answer questions in JSON, with a short reasoning."),
+            Message(role="user", content=text, images=(placed,)),
+        ),
+        reply_schema=_TEXT_SCHEMA,
+        schema_name="word",
+        sampling=Sampling(max_tokens=MAX_TOKENS),
+    )
+
+
+def _not_asked(judge: Judge, identity: Identity) -> Capabilities:
+    return Capabilities(
+        language_model=False,
+        model=identity.name,
+        digest=identity.digest,
+        endpoints=identity.endpoints,
+        concurrency=judge.concurrency,
+    )
+
+
+def _question(country: str) -> Request:
+    return Request(
+        messages=(
+            Message(role="system", content="You answer questions in JSON, with a short reasoning."),
+            Message(role="user", content=f"What is the capital of {country}? Answer with its name."),
+        ),
+        reply_schema=_SCHEMA,
+        schema_name="capital",
+        label_field="answer",
+        sampling=Sampling(max_tokens=MAX_TOKENS),
+    )
+
+
+def _fits(reply: Reply) -> bool:
+    try:
+        answer = json.loads(reply.text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(answer, dict) and answer.get("answer") in _LABELS
+
+
+def _was_sent(reply: Reply, name: str) -> bool:
+    """Whether the parameter was sent, directly or in Ollama's options, and not refused."""
+    options = reply.sent.get("options")
+    return name in reply.sent or (isinstance(options, dict) and name in options)
+
+
+def image_of_word(word: str) -> PlacedImage | None:
+    """The word in black letters on white, as images of items are sent; None without the extra “images”."""
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ModuleNotFoundError:
+        return None
+    picture = Image.new("RGB", SIZE, "white")
+    letters = ImageFont.load_default(_LETTERS)
+    middle = (SIZE[0] / 2, SIZE[1] / 2)
+    ImageDraw.Draw(picture).text(middle, word, fill="black", font=letters, anchor="mm")
+    written = BytesIO()
+    picture.save(written, "PNG")
+    image = prepared(written.getvalue())
+    return PlacedImage(at=0, image=image.view, data=image.content)
+
+
+# ---- sent --------------------------------------------------------------------------------------------------------
+
+
+_NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "latency_s")
+
+
+class SentCall(NamedTuple):
+    """One call. `first` is the system whose list was shown first, empty unless the case is a pair.
+
+    `request` is None where it cannot be rendered any more, with the reason in `fault`. `same` says whether it has the
+    hash of the request that was sent; None if no hash was stored. `parameters` were sent with the messages.
+    """
+
+    id: int
+    first: str
+    aspect: str
+    sample: int
+    state: str
+    request: Request | None
+    fault: str
+    same: bool | None
+    parameters: dict[str, Any]
+    reply: str
+    thinking: str
+    model: str
+    stop: str
+    parsed_by: str
+    attempts: int
+    cached: bool
+    numbers: dict[str, float | None]
+    error_kind: str
+    error: str
+    finished_at: str
+    curl: str
+
+    def title(self) -> str:
+        """`cooccurrence first, sample 2`: distinguishes the calls of one verdict."""
+        named = "the user's profile" if self.aspect == PROFILE else self.aspect.replace("_", " ")
+        parts = [
+            f"{self.first} first" if self.first else "",
+            named,
+            f"sample {self.sample + 1}" if self.sample else "",
+        ]
+        return ", ".join(part for part in parts if part) or "one call"
+
+
+class SentVerdict(NamedTuple):
+    """The calls behind a verdict, in the order of the run's plan. `prompt` is (name, version), `unit` the kind of case."""
+
+    run_id: int
+    judge: str
+    prompt: tuple[str, int]
+    unit: str
+    case_id: int
+    calls: tuple[SentCall, ...]
+
+
+def sent_verdict(db: Database, verdict_id: int) -> SentVerdict | None:
+    """Render the requests of a verdict again; None if no run made it."""
+    rows = calls_of_verdict(db, verdict_id)
+    if not rows:
+        return None
+    run = run_row(db, rows[0]["run_id"])
+    setup, fault = _setup(db, run)
+    calls = tuple(_call(db, run["id"], setup, fault, row) for row in rows)
+    prompt = next((p["name"], p["version"]) for p in list_prompts(db) if p["id"] == run["prompt_id"])
+    unit = protocol_facts(run["protocol"]).unit
+    judge = "" if setup is None else setup.spec.spec
+    return SentVerdict(run["id"], judge, prompt, unit, rows[0]["case_id"], calls)
+
+
+def _setup(db: Database, run: StoredRow) -> tuple[Setup | None, str]:
+    """The setup of the run, or the reason why it can no longer be read; replies are shown anyway."""
+    try:
+        return setup_of(db, run), ""
+    except RecjudgeError as error:
+        return None, str(error)
+    except ValidationError:
+        return None, "its stored settings cannot be read"
+
+
+def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: StoredRow) -> SentCall:
+    request = None
+    if setup is not None:
+        request, fault = _request(db, run_id, setup, row)
+    stored = json.loads(row["sent"]) if row["sent"] else {}
+    parameters: dict[str, Any] = stored.get("sent", {})
+    same = (
+        None if request is None or not row["content_hash"] else request.content_hash() == row["content_hash"]
+    )
+    return SentCall(
+        id=row["id"],
+        first={"ab": row["system_a"], "ba": row["system_b"]}.get(row["list_order"], ""),
+        aspect=row["aspect"],
+        sample=row["sample"],
+        state=row["state"],
+        request=request,
+        fault=fault,
+        same=same,
+        parameters=parameters,
+        reply=row["reply"] or "",
+        thinking=row["thinking"] or "",
+        model=row["model"] or "",
+        stop=row["stop_reason"] or "",
+        parsed_by=row["parsed_by"] or "",
+        attempts=row["attempts"],
+        cached=row["cached_from"] is not None,
+        numbers={name: row[name] for name in _NUMBERS},
+        error_kind=row["error_kind"] or "",
+        error=row["error"] or "",
+        finished_at=row["finished_at"] or "",
+        curl=""
+        if request is None or setup is None
+        else _curl(setup, request, parameters, stored.get("dropped", ())),
+    )
+
+
+def _request(db: Database, run_id: int, setup: Setup, row: StoredRow) -> tuple[Request | None, str]:
+    key = CallKey(row["id"], row["case_id"], row["list_order"], row["aspect"], row["sample"])
+    try:
+        _, request = build_request(db, run_id, setup.settings, setup.protocol, setup.prompt, key)
+    except RecjudgeError as error:
+        return None, str(error)
+    return request, ""
+
+
+def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: Sequence[str]) -> str:
+    """The curl commands; empty for judges that are not asked over HTTP."""
+    try:
+        judge = make_judge(setup.spec)
+    except RecjudgeError:
+        return ""
+    wire = getattr(judge, "wire", None)
+    return "" if wire is None else curl_command(wire(request, parameters, dropped))
+
+
+# ---- as text
+
+
+def sent_text(sent: SentVerdict, form: str) -> str:
+    """All calls as text to read, as JSON, or as command lines."""
+    if form == "json":
+        calls = finite([_as_json(sent, call) for call in sent.calls])
+        return json.dumps(calls, ensure_ascii=False, allow_nan=False, indent=2)
+    if form == "curl":
+        return "\n\n".join(f"# {call.title()}\n{call.curl}" for call in sent.calls if call.curl)
+    return "\n\n".join(_as_text(call) for call in sent.calls)
+
+
+def _as_json(sent: SentVerdict, call: SentCall) -> dict[str, Any]:
+    fields = call._asdict()
+    for name in ("request", "curl", "numbers"):
+        del fields[name]
+    messages = [] if call.request is None else [
+        {"role": message.role, "content": message.content} for message in call.request.messages
+    ]  # fmt: skip
+    return {"run": sent.run_id, "judge": sent.judge, "prompt": "@".join(map(str, sent.prompt)), **fields,
+            **call.numbers, "messages": messages}  # fmt: skip
+
+
+def _as_text(call: SentCall) -> str:
+    parts = [f"==== {call.title()}"]
+    if call.request is None:
+        parts.append(f"(the request cannot be rendered: {call.fault})")
+    else:
+        parts += [f"-- sent, {message.role}\n{message.content}" for message in call.request.messages]
+    if call.thinking:
+        parts.append(f"-- thinking\n{call.thinking}")
+    parts.append(f"-- came back\n{call.error if call.state == 'failed' and not call.reply else call.reply}")
+    return "\n\n".join(parts)

@@ -10,8 +10,13 @@ from statistics import NormalDist
 import numpy as np
 
 from recjudge_tui.domain.options import RATERS, TRUTH
-from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
-from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
+from recjudge_tui.domain.protocols import (
+    MISSING_JUDGE,
+    MISSING_TRUTH,
+    OVERALL,
+    compares_lists,
+    protocol_facts,
+)
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity

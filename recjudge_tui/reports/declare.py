@@ -408,8 +408,8 @@ _DECLARED = (
             *OCCASIONS,
         ),
         about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for"
-        " two labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
-        " mean changes are flipped. The 95 % interval of the mean difference is over users.",
+        " two labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the"
+        " users' mean changes are flipped. The 95 % interval of the mean difference is over users.",
         examples=(
             "compare -p movies rules-v1 rules-v2",
             "compare -p movies run:14 run:15 --table cases --format csv -o changed.csv",
@@ -432,8 +432,8 @@ _DECLARED = (
             ),
             Option(
                 "levels", tuple,
-                "dataset; user, pair: the mean over users, over user-item pairs; system: the order of the systems by one rater"
-                " and by the other.",
+                "dataset; user, pair: the mean over users, over user-item pairs; system: the order of the systems by one"
+                " rater and by the other.",
                 ("dataset",), choices=("dataset", "user", "pair", "system"), flag="--level", metavar="NAME,...",
             ),
             Option(
@@ -455,12 +455,12 @@ _DECLARED = (
                 " reference, and their averages.", False, flag="--by-label",
             ),
             Option(
-                "together", bool, "Show how well all people, or all of --raters, agree as a group, even if not everyone judged"
-                f" every case. --stat: {', '.join(MANY_RATERS)}; all.", False, flag="--together",
+                "together", bool, "Show how well all people, or all of --raters, agree as a group, even if not everyone"
+                f" judged every case. --stat: {', '.join(MANY_RATERS)}; all.", False, flag="--together",
             ),
             Option(
-                "ensembles", bool, "Compare the mean of every subset of 1 to K raters (at most 15) with --truth: lowest, mean"
-                " and highest correlation by size, the best and the worst set.", False, flag="--ensembles",
+                "ensembles", bool, "Compare the mean of every subset of 1 to K raters (at most 15) with --truth: lowest,"
+                " mean and highest correlation by size, the best and the worst set.", False, flag="--ensembles",
             ),
             Option(
                 "benchmark", bool, "Compare one judge with people, as SAER reports it. --raters names the judge and the"
@@ -550,10 +550,10 @@ _DECLARED = (
     Report(
         "passport", "Print one page about a judge: trust, preferences, cost.", "passport:passport",
         (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True, completes="rater"),),
-        about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again, failures"
-        " by reason, preference for long texts and popular items (in total, and beyond people's own), price, latency, prompts"
-        " and the served model. For a figure that was not measured, it names the command that measures it. JSON, CSV and LaTeX"
-        " contain the same figures as one table with one row per figure.",
+        about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again,"
+        " failures by reason, preference for long texts and popular items (in total, and beyond people's own), price,"
+        " latency, prompts and the served model. For a figure that was not measured, it names the command that measures"
+        " it. JSON, CSV and LaTeX contain the same figures as one table with one row per figure.",
         examples=("passport -p movies rules", "passport -p movies ollama:llama3.1:8b -o passport.html"),
         written="passport:page", words="trust calibration confidence reliability of a judge",
     ),
@@ -638,7 +638,8 @@ _DECLARED = (
         (
             RATER.but(help="Only this rater. Default: all but metrics."),
             Option(
-                "truth", tuple, "Also the slope beyond this rater's, on the same cases; of several (A,B) beyond their mean.", (),
+                "truth", tuple, "Also the slope beyond this rater's, on the same cases;"
+                " of several (A,B) beyond their mean.", (),
                 flag="--truth", metavar="T", completes="raters",
             ),
             PROTOCOL.but(help="pointwise, pairwise, ... Default: all."),
@@ -646,8 +647,8 @@ _DECLARED = (
             K,
         ),
         about="Each row is the slope of a rating on one covariate within users: how many points the rating rises with one"
-        " standard deviation more. With --truth also the slope beyond the truth's, as the semantic-similarity bias of SAER (Liu"
-        " et al., SIGIR 2026) and length-controlled judging (Dubois et al. 2024) ask for.",
+        " standard deviation more. With --truth also the slope beyond the truth's, as the semantic-similarity bias of"
+        " SAER (Liu et al., SIGIR 2026) and length-controlled judging (Dubois et al. 2024) ask for.",
         examples=("biases -p movies --rater rules --truth people", "biases -p movies --protocol pairwise"),
         words="length popularity homogeneity diversity bias slope verbosity",
     ),

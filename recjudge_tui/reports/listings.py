@@ -304,7 +304,8 @@ def run(db: Database, run_id: int) -> Table:
     settings = {k: v for k, v in json.loads(stored["settings"]).items() if v not in ("", [], None)}
     address = _address(summary)
     notes = [
-        *([f"asks {address}"] if address else []), *stands, *run_notes(summary), *failure_lines(db, run_id), *filter(None, [reused_words(progress)]),
+        *([f"asks {address}"] if address else []), *stands, *run_notes(summary),
+        *failure_lines(db, run_id), *filter(None, [reused_words(progress)]),
         *(f"{key}: {summary[key]}" for key in (*named, "created_at", "started_at", "finished_at") if summary[key]),
         f"settings: {', '.join(f'{key} {_plain(value)}' for key, value in settings.items())}",
     ]  # fmt: skip

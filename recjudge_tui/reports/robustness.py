@@ -509,7 +509,9 @@ def ablation(project: Project, choose: Options) -> Table:
     for variant in VARIANTS:
         own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}
         for name in (name for name in names if name in own):
-            runs = [run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL]
+            runs = [
+                run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL
+            ]
             prompt = runs[-1]["prompt"] if runs else None
             row: Row = {"rater": name, "lists": variant, "against": None, "prompt": prompt}
             value = own[name].value

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from recjudge_tui.domain.datasets import Scale, dataset_of
+from recjudge_tui.domain.domains import Scale, dataset_of
 from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.material import CaseKind, ShownEvent
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, import_period, meant_occasions

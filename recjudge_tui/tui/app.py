@@ -24,8 +24,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.timer import Timer
 
-from recjudge_tui.config_file import SettingsFile, faults_error, read_preferences, save_theme
-from recjudge_tui.domain.preferences import Fault, KeyRow
+from recjudge_tui.config_file import Fault, KeyRow, SettingsFile, faults_error, read_preferences, save_theme
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.store.database import Database, file_identity, file_is_gone

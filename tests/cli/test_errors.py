@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import fcntl
 import os
 import re
@@ -57,38 +56,21 @@ def test_every_command_has_help_with_an_example_of_itself() -> None:
         assert all(o.help for o in found.params if isinstance(o, click.Option)), words
 
 
-def test_every_command_that_opens_a_database_takes_db() -> None:
-    without = {words for words, found in all_commands() if not isinstance(found, click.Group)
-               and not any(o.name == "db" for o in found.params)}  # fmt: skip
-    on_files_alone = {"prompt lint", "batch run", "config path", "config show", "config keys"}
-    assert without <= on_files_alone
-
-
-@pytest.mark.parametrize(
-    "words", [["--help"], ["run", "--help"], ["runs", "resume", "--help"], ["--version"]]
-)
-def test_help_loads_nothing_heavy(words: list[str]) -> None:
+def test_help_loads_nothing_heavy_and_no_other_command() -> None:
+    words = [["--version"], *([*name.split(), "--help"] for name, _ in all_commands() if name != "export")]
     program = (
         "import sys; from recjudge_tui.cli.app import main\n"
-        f"try: main({words})\n"
-        f"except SystemExit as end: print(end.code, sorted(set({HEAVY}) & set(sys.modules)), file=sys.stderr)"
+        f"for words in {words}:\n"
+        "    try: main(words)\n"
+        "    except SystemExit as end: assert end.code == 0, words\n"
+        f"    heavy = set({HEAVY}) & set(sys.modules)\n"
+        "    assert not heavy, (words, heavy)\n"
+        "    if words == ['--help']:\n"
+        "        ours = {name for name in sys.modules if name.startswith('recjudge_tui.cli.')}\n"
+        "        assert ours == {'recjudge_tui.cli.app'}, ours\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
-    assert done.stderr == "0 []\n"
-    assert "recjudge" in done.stdout
-
-
-def test_the_list_of_commands_loads_none_of_them() -> None:
-    program = (
-        "import sys; from recjudge_tui.cli.app import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: print([m for m in sys.modules if m.startswith('recjudge_tui.')], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
-    loaded = set(ast.literal_eval(done.stderr))
-    assert loaded == {
-        f"recjudge_tui.{name}" for name in ("cli", "cli.app", "cli.commands", "errors", "system", "version")
-    }
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -182,11 +164,6 @@ def test_hostile_words_reach_the_terminal_only_as_safe_text(tmp_path: Path) -> N
         code, out, err = ran(*words, "--db", tmp_path / "x.db")
         assert (code, out, "Traceback" in err) in ((1, "", False), (2, "", False))
         assert not set(map(ord, err)) & {0x1B, 0x07, 0x08, 0x7F, 0x9B, 0x9D, 0x202E, 0x2066}, repr(err)
-
-
-def test_bytes_that_are_no_text_are_an_error_in_plain_words(tmp_path: Path) -> None:
-    code, _, err = ran("project", "new", "\udcff", "--db", tmp_path / "x.db")
-    assert (code, "not valid Unicode" in err, "Traceback" in err) == (1, True, False), err
 
 
 def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> None:

@@ -46,3 +46,12 @@ def test_without_a_database_nothing_is_made(tmp_path: Path) -> None:
     code, _, err = ran("rater", "list", "--db", tmp_path / "none.db")
     assert (code, "there is no project yet" in err) == (2, True)
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_name_by_its_place_or_with_p(path: Path) -> None:
+    by_place = ran("project", "show", "movies", "--db", path)
+    assert by_place[0] == 0
+    assert ran("project", "show", "-p", "movies", "--db", path)[:2] == by_place[:2]
+    assert ran("project", "show", "other", "-p", "films", "--db", path)[0] == 2
+    code, out, _ = ran("plan", "--db", path, "--format", "json", env={"RECJUDGE_PROJECT": "nothing"})
+    assert (code, out) == (1, "")

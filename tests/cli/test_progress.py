@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import threading
-from contextlib import AbstractContextManager, redirect_stderr
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli import progress
+from recjudge_tui.cli import output as progress
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
@@ -61,13 +61,13 @@ def test_commands_that_may_take_long_report_progress(
     work(db.path, planned(db))
     monkeypatch.chdir(tmp_path)
     said = []
-    working = progress.working
 
-    def noted(text: str) -> AbstractContextManager[None]:
-        said.append(text)
-        return working(text)
+    class Noted(progress._Line):
+        def __init__(self, what: str) -> None:
+            said.append(what)
+            super().__init__(what)
 
-    monkeypatch.setattr(progress, "working", noted)
+    monkeypatch.setattr(progress, "_Line", Noted)
     database = () if words[0] == "reproduce" else ("--db", db.path)
     told = CliRunner().invoke(recjudge, [*words, *map(str, database)], catch_exceptions=False)
     assert told.exit_code == 0, told.stderr

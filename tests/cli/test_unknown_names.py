@@ -15,14 +15,6 @@ Capture = pytest.CaptureFixture[str]
 NO_SYSTEM = "error: no system “nobody” in this project\n  Available: a, b.\n"
 NO_CONTEXT = "error: no context “nowhere” in this project\n  There are “” (none), “cart”, “home”.\n"
 NO_RATER = "error: no rater “nobody” in this project\n  Available: anna, ben.\n"
-NOT_STORED = {
-    "aspect:nothing": "no aspect “nothing” in this project\n  Available: overall.",
-    "label:nothing": "no label “nothing” in this project\n  Available: A, B, Good, Partial, Poor, Tie.",
-    "protocol:nothing": "no protocol “nothing” in this project\n  Available: absolute, adversarial,",
-    "user:nobody": "no user “nobody” in this project\n  Change that part of the filter",
-    "case:99999": "no case “99999” in this project\n  Change",
-    "run:99999": "no run “99999” in this project\n  Change",
-}
 OF_ALL = (
     "leaderboard --protocol pairwise",
     "agreement",
@@ -89,16 +81,3 @@ def test_a_part_of_a_name_and_a_name_that_matches_nothing_else_are_no_mistake(
     for term in ("judge:NN", "disagree:human", "won:b context:home", "system:A"):
         code, out, err = ran(capsys, "verdicts", "list", "--filter", term, "-p", "films", "--db", str(visits))
         assert (code, " match “" in out) == (0, True), err
-
-
-@pytest.mark.parametrize("term", NOT_STORED)
-def test_a_value_of_a_filter_that_the_project_does_not_have(visits: Path, capsys: Capture, term: str) -> None:
-    code, out, err = ran(capsys, "verdicts", "list", "--filter", term, "-p", "films", "--db", str(visits))
-    assert (code, out) == (1, "")
-    assert err.startswith(f"error: {NOT_STORED[term]}")
-
-
-@pytest.mark.parametrize("term", ["label:poor", "label:PARTIAL", "aspect:OVERALL", "protocol:Pairwise"])
-def test_what_a_project_may_have_is_no_mistake(visits: Path, capsys: Capture, term: str) -> None:
-    code, _, err = ran(capsys, "verdicts", "list", "--filter", term, "-p", "films", "--db", str(visits))
-    assert (code, err) == (0, "")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.domain.event_types import action_of, owned, past
+from recjudge_tui.domain.event_types import action_of
 from recjudge_tui.domain.material import ShownEvent
-from recjudge_tui.judges.rules.profile import is_media, profile_of
+from recjudge_tui.judges.rules.profile import is_media
 from tests.support.rules_material import ago, item, user
 
 FILM = item("Slow Harbour", "Drama")
@@ -29,32 +29,6 @@ def event(kind: str, value: float | None = None) -> ShownEvent:
 )
 def test_actions(action: str, kinds: list[str]) -> None:
     assert {kind: action_of(kind) for kind in kinds} == dict.fromkeys(kinds, action)
-
-
-def test_only_what_was_had_is_had() -> None:
-    assert [owned(kind) for kind in ("purchase", "watch", "review", "like", "return", "x")] == [True] * 3 + [
-        False
-    ] * 3
-
-
-@pytest.mark.parametrize(
-    ("kind", "verb"), [("order", "bought"), ("review", "rated"), ("read", "read"), ("complete", "had")]
-)
-def test_verbs(kind: str, verb: str) -> None:
-    assert past(kind) == verb
-
-
-@pytest.mark.parametrize(
-    ("kind", "weight"),
-    [("purchase", 1), ("watch", 1), ("add_to_cart", 0.5), ("dislike", -0.5), ("loyalty", 0.5)],
-)
-def test_weights_in_the_profile(kind: str, weight: float) -> None:
-    assert profile_of(user(event(kind))).categories == {"drama": weight}
-
-
-def test_a_play_count_is_no_rating() -> None:
-    plays = profile_of(user(event("play", 1), event("play", 90)))
-    assert plays.categories == {"drama": 2.0}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.domain.filters import COMPARED, HINT, KEYS, Term, VerdictFilter, parse_filter
+from recjudge_tui.domain.filters import Term, parse_filter
 from recjudge_tui.errors import UsageError
 from tests.support.hostile import HOSTILE
 
@@ -23,11 +23,6 @@ def test_every_kind_of_term() -> None:
     )
 
 
-def test_an_empty_filter_matches_everything() -> None:
-    assert not parse_filter("  ")
-    assert parse_filter("") == VerdictFilter()
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -46,30 +41,6 @@ def test_chips_read_back_as_the_same_filter(text: str) -> None:
     chosen = parse_filter(text)
     assert parse_filter(chosen.text()) == chosen
     assert chosen.chips() == tuple(chosen.text().split(" ")) or '"' in chosen.text()
-
-
-@pytest.mark.parametrize("key", ["system", "tag", "text", "judge", "label"])
-@pytest.mark.parametrize(
-    "value", ['my "best" one', '"', '"quoted"', "a\u2003b", "conf<.6", "a:b", "'", '5"', "x\ny"]
-)
-def test_a_filter_made_by_the_app_can_be_parsed_again(key: str, value: str) -> None:
-    made = VerdictFilter((Term(key, ":", value), Term("judge", ":", "last")))
-    assert parse_filter(made.text()) == made
-
-
-def test_a_filter_has_a_maximum_length() -> None:
-    with pytest.raises(UsageError, match="at most 5,000 characters"):
-        parse_filter("字" * 5001)
-    with pytest.raises(UsageError, match="at most 200 terms"):
-        parse_filter(" ".join(f"w{n}" for n in range(201)))
-    assert parse_filter("word " * 500).chips() == ("word",)
-    assert parse_filter("\0").terms == ()
-
-
-def test_a_tag_is_stored_once_and_the_last_one_can_be_removed() -> None:
-    chosen = parse_filter("why:swap why:swap run:3")
-    assert chosen.chips() == ("why:swap", "run:3")
-    assert chosen.without_last().text() == "why:swap"
 
 
 @pytest.mark.parametrize(
@@ -99,13 +70,6 @@ def test_what_cannot_be_read_is_said(text: str, says: str) -> None:
     assert says in str(error.value)
 
 
-def test_an_unknown_key_names_the_known_ones_and_the_quotes() -> None:
-    with pytest.raises(UsageError) as error:
-        parse_filter("http://x")
-    assert all(key in error.value.cause for key in KEYS)
-    assert '"http://x"' in error.value.next_step
-
-
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
@@ -113,15 +77,3 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except UsageError:
         return
     assert bool(chosen) == bool(text.strip())
-
-
-def test_the_hint_names_every_key_in_a_way_that_can_be_read() -> None:
-    words = HINT.split()
-    assert len(words) == len(KEYS)
-    for key, word in zip(KEYS, words, strict=True):
-        assert word == COMPARED.get(key, f"{key}:")
-    assert [parse_filter(COMPARED[key]).text() for key in COMPARED] == list(COMPARED.values())
-
-
-def test_a_comparison_by_a_colon_is_equality() -> None:
-    assert parse_filter("spread:2 distance:1").text() == "spread=2 distance=1"

@@ -13,7 +13,6 @@ from recjudge_tui.domain.occasions import (
     NO_OCCASION,
     Occasion,
     compared_times,
-    earlier,
     meant_occasions,
     occasion_filter,
     parse_time,
@@ -23,11 +22,6 @@ from recjudge_tui.errors import UsageError
 TIMES = st.lists(st.sampled_from(["", "2024-01-01", "2024-01-02", "2024-01-03"]), min_size=1, unique=True)
 
 
-def test_one_list_each_is_compared_whatever_the_times() -> None:
-    assert compared_times(["2024-01-01"], ["2024-01-02"]) == [("2024-01-01", "2024-01-02")]
-    assert compared_times([""], ["2024-01-02"]) == [("", "2024-01-02")]
-
-
 @given(TIMES, TIMES)
 def test_of_many_lists_those_of_one_time_are_compared(a: list[str], b: list[str]) -> None:
     found = compared_times(a, b)
@@ -35,12 +29,6 @@ def test_of_many_lists_those_of_one_time_are_compared(a: list[str], b: list[str]
         assert {x for x, y in found if x == y} == set(a) & set(b)
     assert len({x for x, _ in found}) == len({y for _, y in found}) == len(found)
     assert found == [(x, y) for y, x in compared_times(b, a)]
-
-
-def test_the_earlier_time_of_those_that_are_known() -> None:
-    assert earlier("2024-01-02", "2024-01-01") == "2024-01-01"
-    assert earlier("", "2024-01-01") == "2024-01-01"
-    assert earlier("", "") == ""
 
 
 def test_a_fully_named_occasion_is_used_else_all_that_fit() -> None:
@@ -77,12 +65,6 @@ def test_a_date_is_a_whole_day_and_the_last_one_counts() -> None:
     assert not any(may.has_time(served_at) for served_at in outside)
     assert occasion_filter((), "", "2024-05-01T12:00Z").has_time("2024-05-01T12:00:00+00:00")
     assert all(EVERY_OCCASION.has_time(served_at) for served_at in (*inside, *outside))
-
-
-def test_contexts_are_compared_whole_and_none_is_one() -> None:
-    chosen = occasion_filter(("", "home", "home"), "", "")
-    assert chosen.contexts == ("", "home")
-    assert [chosen.has_context(name) for name in ("", "home", "Home", "home ")] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.calls import Message, Request, Sampling
-from recjudge_tui.domain.judge import Identity, JudgeSpec
 from recjudge_tui.domain.material import ItemView, Material, SlateView, UserView
 
 MATERIAL = Material(
@@ -44,22 +43,6 @@ def test_settings_that_the_judge_does_not_see_are_not_part_of_the_hash() -> None
     warmer = REQUEST.model_copy(update={"sampling": Sampling(temperature=0.5)})
     assert warmer.content_hash() == REQUEST.content_hash()
     assert warmer.request_hash("m") != REQUEST.request_hash("m") != REQUEST.request_hash("n")
-
-
-def test_a_digest_identifies_the_model_on_every_server() -> None:
-    at: dict[str, Any] = {"endpoints": ("http://b", "http://a")}
-    assert Identity(name="m", digest="d", **at).cache_key() == Identity(name="m", digest="d").cache_key()
-    assert (
-        Identity(name="m", **at).cache_key()
-        == Identity(name="m", endpoints=("http://a", "http://b")).cache_key()
-    )
-    assert Identity(name="m", **at).cache_key() != Identity(name="m", endpoints=("http://a",)).cache_key()
-
-
-def test_a_judge_is_named_by_provider_and_target() -> None:
-    spec = JudgeSpec(spec="ollama:llama3.1:8b")
-    assert (spec.provider, spec.target) == ("ollama", "llama3.1:8b")
-    assert (JudgeSpec(spec="rules").provider, JudgeSpec(spec="rules").target) == ("rules", "")
 
 
 def test_turned_material_is_the_same_but_for_the_order() -> None:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from recjudge_tui.domain.calls import Message, Request, Sampling, digest
-from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.sending import sending_options, with_options
+from recjudge_tui.domain.address import sending_options, with_options
 from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.providers.vendor import HttpJudge
-from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.store.database import Database
-from tests.support.runs import make_project, plan, planned, server_judge
-from tests.support.servers.process import ServerProcess
 
 
 def test_values_are_json_and_a_bare_word_is_text() -> None:
@@ -55,59 +45,3 @@ def test_objects_are_merged_and_null_takes_a_parameter_out() -> None:
         "d": False,
     }
     assert body["a"] == {"x": 1}
-
-
-def request(**extra: Any) -> Request:
-    return Request(
-        messages=(Message(role="user", content="hi"),),
-        reply_schema={"type": "object"},
-        sampling=Sampling(extra=extra),
-    )
-
-
-@pytest.mark.parametrize(
-    ("spec", "extra", "expected"),
-    [
-        ("openai:m", {"reasoning_effort": "low"}, {"reasoning_effort": "low", "seed": 7}),
-        ("openai:m", {"chat_template_kwargs": {"x": 1}}, {"chat_template_kwargs": {"x": 1}}),
-        ("ollama:m", {"think": False, "options": {"top_k": 20}}, {"think": False, "truncate": False}),
-        ("anthropic:m", {"thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}, "max_tokens": 2048}),
-    ],
-)  # fmt: skip
-def test_every_api_gets_them_in_its_body(spec: str, extra: dict[str, Any], expected: dict[str, Any]) -> None:
-    judge = make_judge(JudgeSpec(spec=spec))
-    assert isinstance(judge, HttpJudge)
-    body = judge.wire(request(**extra), {}, ()).body
-    assert {name: body.get(name) for name in expected} == expected
-    if spec.startswith("ollama"):
-        assert (body["options"]["top_k"], body["options"]["seed"]) == (20, 7)
-    if spec.startswith("anthropic"):
-        merged = judge.wire(request(output_config={"effort": "low"}), {}, ()).body["output_config"]
-        assert merged["effort"] == "low"
-        assert merged["format"]["type"] == "json_schema"
-
-
-def test_they_are_part_of_the_hash_and_no_option_leaves_it_as_it_was() -> None:
-    assert Sampling().model_dump(exclude={"extra"}) == {"temperature": 0.0, "seed": 7, "max_tokens": 2048}
-    plain, low, high = (
-        request(**extra).request_hash("m") for extra in ({}, {"effort": "low"}, {"effort": "high"})
-    )
-    assert len({plain, low, high}) == 3
-    stored_before = digest(request().content_hash(), "m", {"temperature": 0.0, "seed": 7, "max_tokens": 2048})
-    assert plain == stored_before
-
-
-def test_a_run_stores_them_and_sends_them(db: Database, openai_server: ServerProcess) -> None:
-    make_project(db)
-    judge = server_judge(openai_server.url)
-    work(db.path, planned(db, judge, rater="a", sending={"reasoning_effort": "low"}))
-    assert db.value("SELECT json_extract(settings, '$.sending.reasoning_effort') FROM runs") == "low"
-    assert {row[0] for row in db.rows("SELECT json_extract(sent, '$.sent.reasoning_effort') FROM calls")} == {
-        "low"
-    }
-    work(db.path, planned(db, judge, rater="b", sending={"reasoning_effort": "high"}))
-    assert not db.value("SELECT count(*) FROM calls WHERE cached_from IS NOT NULL"), (
-        "another question to the model"
-    )
-    with pytest.raises(UsageError, match="takes no --option"):
-        plan(db, sending={"reasoning_effort": "low"})

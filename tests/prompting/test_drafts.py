@@ -19,11 +19,6 @@ def draft(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_sound_prompt(tmp_path: Path) -> None:
-    prompt, findings = draft_findings(draft(tmp_path, PAIR))
-    assert (prompt is not None, findings) == (True, [])
-
-
 @pytest.mark.parametrize(("text", "marked", "told"), [
     (PAIR.replace("</set_1>\n\n", "</set_1>{{ nix }}\n\n"), "{{ nix }}", "'nix' is undefined"),
     (PAIR.replace("# Guidelines", "# Guidelines {{ nix }}"), "{{ nix }}", "'nix' is undefined"),
@@ -40,13 +35,6 @@ def test_a_template_at_fault_is_shown_with_the_line_of_the_file(
     assert prompt is not None
     assert findings[0].startswith(f"{path}:{line}: ")
     assert told in findings[0]
-
-
-def test_a_finding_about_the_whole_names_the_file(tmp_path: Path) -> None:
-    path = draft(tmp_path, PAIR.replace('reply = "Tie"', 'reply = "Draw"'))
-    _, findings = draft_findings(path)
-    assert findings
-    assert all(finding.startswith(f"{path}: ") for finding in findings)
 
 
 @pytest.mark.parametrize(("text", "told"), [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.prompting.sent import sent_text, sent_verdict
+from recjudge_tui.prompting.trial import sent_text, sent_verdict
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from tests.support import runs
@@ -67,20 +67,3 @@ def test_the_command_line_sends_the_same_body_and_names_the_key_only(
     out = subprocess.run(["sh", "-c", f"PATH={shlex.quote(str(tmp_path))}:$PATH; {command}"],
                          capture_output=True, check=True)  # fmt: skip
     assert json.loads(out.stdout) in [json.loads(body) for body in bodies]
-
-
-def test_numbers_that_json_does_not_have_are_null(judged: tuple[Database, int, list[bytes]]) -> None:
-    db, verdict, _ = judged
-    db.execute(
-        'UPDATE calls SET cost_usd = 9e999, latency_s = -9e999, sent = \'{"sent": {"top_p": Infinity}}\''
-    )
-    sent = sent_verdict(db, verdict)
-    assert sent is not None
-    written = sent_text(sent, "json")
-    assert "Infinity" not in written
-    (first, _) = json.loads(written)
-    assert (first["cost_usd"], first["latency_s"], first["parameters"]) == (None, None, {"top_p": None})
-
-
-def test_a_verdict_of_a_person_was_sent_nowhere(db: Database) -> None:
-    assert sent_verdict(db, 1) is None

@@ -11,8 +11,8 @@ import pytest
 
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.agreement import pearson, qwk

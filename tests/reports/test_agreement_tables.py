@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement import cell_cases
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import REPORTS, Options, checked

@@ -17,9 +17,7 @@ from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, serving
 
 PLANTED = "planted-key-0123456789"
-SOUND = FileReport(
-    size=2048, journal="wal", faults=(), running=(), key_names=("MY_KEY", "BROKEN")
-)
+SOUND = FileReport(size=2048, journal="wal", faults=(), running=(), key_names=("MY_KEY", "BROKEN"))
 NAMES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_API_KEY")
 
 
@@ -76,7 +74,11 @@ def test_what_works_and_what_deserves_a_look(here: Surroundings, monkeypatch: py
         (SOUND._replace(size=5), "ok", ": 5 bytes, intact"),
         (SOUND._replace(faults=("row 7 missing",)), "problem", "damaged: row 7 missing"),
         (None, "ok", "not created yet"),
-        (StoreError("a.db was made by another version of recjudge", "It is at schema 9."), "problem", "another version"),
+        (
+            StoreError("a.db was made by another version of recjudge", "It is at schema 9."),
+            "problem",
+            "another version",
+        ),
     ],
 )
 def test_the_database_is_checked(

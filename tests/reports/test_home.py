@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from recjudge_tui.cli.app import recjudge
-from recjudge_tui.cli.commands import COMMANDS
+from recjudge_tui.cli.app import COMMANDS, recjudge
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.project import Project

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recjudge_tui.people.raters import make_metric_raters
 from recjudge_tui.project import Project
-from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.biases import biases_table
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.annotation.adjudication import dispute_of, queue_of, settle, start_adjudication
 from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers
+from recjudge_tui.people.annotation import dispute_of, queue_of, settle, start_adjudication
 from recjudge_tui.runs.batches.collect import import_results
 from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work

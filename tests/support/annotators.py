@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from recjudge_tui.annotation.assignment import AnnotationPlan, AssignmentRequest, plan_annotation
-from recjudge_tui.annotation.case import shown_case
 from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, CaseAnswers
+from recjudge_tui.people.annotation import AnnotationPlan, AssignmentRequest, plan_annotation, shown_case
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import (
     Assignment,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from recjudge_tui.cli.app import main, recjudge
-from recjudge_tui.cli.commands import COMMANDS
+from recjudge_tui.cli.app import COMMANDS, main, recjudge
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from recjudge_tui.cli import progress
+from recjudge_tui.cli import output as progress
 
 progress.PLAIN_FIRST_S = progress.PLAIN_EVERY_S

@@ -16,8 +16,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from recjudge_tui import tui
-from recjudge_tui.annotation.adjudication import start_adjudication
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.agreement.paper import PaperScreen
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen

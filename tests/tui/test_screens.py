@@ -11,8 +11,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
-from recjudge_tui.annotation.adjudication import start_adjudication
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen

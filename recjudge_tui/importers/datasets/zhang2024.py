@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from recjudge_tui.domain.published import ZHANG_ASPECTS
+from recjudge_tui.domain.protocols import ZHANG_ASPECTS
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.html_text import html_text

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from recjudge_tui.domain.event_types import RATING
-from recjudge_tui.domain.formulas import unmarked
 from recjudge_tui.domain.records import IMPORT_KINDS, Event, Explanation, ImportKind, Item, User
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, unmarked
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.chosen_rows import chosen_rows
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Record, Request, Sample

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 
+from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.calls import Message, Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
-from recjudge_tui.domain.sending import with_options
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import checked_url

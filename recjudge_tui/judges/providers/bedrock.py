@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.calls import Message, Reply, Request, Usage
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
-from recjudge_tui.domain.sending import with_options
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.http.endpoints import Endpoints, checked_url

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.calls import Message, Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
-from recjudge_tui.domain.sending import with_options
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.http.failures import ServerError, failure, sound_text

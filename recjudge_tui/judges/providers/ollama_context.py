@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from recjudge_tui.domain.calls import Request, whole
+from recjudge_tui.domain.calls import Request, estimate_prompt_tokens, whole
 from recjudge_tui.domain.judge import Workload
-from recjudge_tui.domain.tokens import estimate_prompt_tokens
 from recjudge_tui.judges.http.failures import overflow
 
 MIN_CONTEXT = 4096

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.calls import Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
-from recjudge_tui.domain.sending import with_options
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.base import LANE
 from recjudge_tui.judges.http.body import body_json

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from recjudge_tui.domain.activity import activity_levels
 from recjudge_tui.domain.occasions import (
     EVERY_OCCASION,
     OccasionFilter,
@@ -16,7 +15,7 @@ from recjudge_tui.domain.occasions import (
     period_days,
     period_order,
 )
-from recjudge_tui.domain.selection import CaseSelection, Segment
+from recjudge_tui.domain.selection import CaseSelection, Segment, activity_levels
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Column, Table, definition

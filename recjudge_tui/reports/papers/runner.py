@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.datasets import dataset_of
-from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH, ZHANG_ASPECTS
+from recjudge_tui.domain.domains import dataset_of
+from recjudge_tui.domain.protocols import MISSING_JUDGE, MISSING_TRUTH, ZHANG_ASPECTS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project

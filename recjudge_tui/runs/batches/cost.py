@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from recjudge_tui.domain.calls import MOST_OF_AN_IMAGE
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate
 from recjudge_tui.domain.text import money
-from recjudge_tui.domain.tokens import MOST_OF_AN_IMAGE
 from recjudge_tui.errors import RunError
 from recjudge_tui.judges.providers.images import without_images
 from recjudge_tui.runs.batches.context import BatchRun, Tell

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from recjudge_tui.domain.calls import Request
+from recjudge_tui.domain.calls import Request, estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
 from recjudge_tui.domain.text import money
-from recjudge_tui.domain.tokens import estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.runs.prices import Price
 

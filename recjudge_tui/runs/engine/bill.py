@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from recjudge_tui.domain.calls import Request, Usage
-from recjudge_tui.domain.tokens import least_tokens
+from recjudge_tui.domain.calls import Request, Usage, least_tokens
 from recjudge_tui.errors import CallError
 
 CostOf = Callable[[Usage], float | None]

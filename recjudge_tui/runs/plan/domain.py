@@ -4,8 +4,7 @@ data.
 
 from __future__ import annotations
 
-from recjudge_tui.domain.datasets import dataset_of
-from recjudge_tui.domain.domains import SHORT_WORDS, WORDS
+from recjudge_tui.domain.domains import SHORT_WORDS, WORDS, dataset_of
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.store.database import Database

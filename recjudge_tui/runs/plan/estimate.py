@@ -8,13 +8,12 @@ from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
-from recjudge_tui.domain.calls import Message
+from recjudge_tui.domain.calls import Message, estimate_image_tokens, estimate_tokens
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import CaseViews, ImageView, ItemView, Material, UserView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate
-from recjudge_tui.domain.tokens import estimate_image_tokens, estimate_tokens
 from recjudge_tui.protocols.templates.rendering import messages, profile_messages
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database

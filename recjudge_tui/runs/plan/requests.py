@@ -6,18 +6,22 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE, Request
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.material import Material, SlateView
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
 from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.profile import profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies.profile import profile_text
+from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.store.calls import CallKey, profile_reply
 from recjudge_tui.store.cases import load_material
-from recjudge_tui.store.data import image_contents
+from recjudge_tui.store.data import explanation_view, image_contents, slate_top
 from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.prompts import prompt_by_id
 
 
@@ -36,6 +40,21 @@ def setup_of(db: Database, run: StoredRow) -> Setup:
     prompt = prompt_by_id(db, run["prompt_id"]).with_variables({**form_words(settings), **settings.variables})
     return Setup(
         JudgeSpec.model_validate_json(run["judge"]), settings, protocol_named(run["protocol"]), prompt
+    )
+
+
+def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: RunSettings) -> Material:
+    """What a judge would be shown of a case (a row of `cases`) with the present data."""
+    project_id, text = case["project_id"], case["explanation_id"]
+    history = read_history(db, project_id, case["user_id"])
+    occasion = Occasion(case["context"], case["served_at"])
+    slates = (slate for slate in (case["slate_a"], case["slate_b"]) if slate is not None)
+    return Material(
+        kind=facts.unit,
+        user=shown_user(history, settings, occasion, needed=facts.needs_history),
+        slates=tuple(SlateView(items=slate_top(db, project_id, slate, settings.top_k)) for slate in slates),
+        explanation=None if text is None else explanation_view(db, project_id, text),
+        top_k=settings.top_k,
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import islice, pairwise
 
-from recjudge_tui.domain.calls import Message, Order
+from recjudge_tui.domain.calls import Message, Order, estimate_tokens, shared_start
 from recjudge_tui.domain.material import CaseViews, Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings, sampling_of
-from recjudge_tui.domain.tokens import estimate_tokens, shared_start
 from recjudge_tui.judges.prefix_memory import PrefixMemory
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls

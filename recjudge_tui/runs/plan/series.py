@@ -107,7 +107,9 @@ def _runs_on(db: Database, rater_id: int, protocol: Protocol) -> list[StoredRow]
     """The rater's runs on the same subject, oldest first."""
     subject = protocol.facts.subject
     return [
-        row for row in stored_runs(db, rater_id=rater_id) if protocol_named(row["protocol"]).facts.subject == subject
+        row
+        for row in stored_runs(db, rater_id=rater_id)
+        if protocol_named(row["protocol"]).facts.subject == subject
     ]
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
-from recjudge_tui.domain.activity import Level, activity_levels
 from recjudge_tui.domain.occasions import parse_time
 from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.selection import Level, activity_levels
 from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
 

@@ -23,8 +23,7 @@ from recjudge_tui.store.people import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.annotation.adjudication import Dispute, Queue
-    from recjudge_tui.annotation.case import ShownCase
+    from recjudge_tui.people.annotation import Dispute, Queue, ShownCase
     from recjudge_tui.store.people import OtherVerdict
 
 
@@ -105,7 +104,7 @@ def reveal_view(db: Database, rater_id: int, protocol: str, task_id: int | None)
 
 
 def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
-    from recjudge_tui.annotation.case import shown_case
+    from recjudge_tui.people.annotation import shown_case
     from recjudge_tui.store.cases import case_row
     from recjudge_tui.store.people import other_verdicts
 
@@ -129,7 +128,7 @@ def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> Vi
 
 def plan(db: Database, project_id: int, request: PlanRequest) -> str:
     """Assign cases; returns a short text about the assignment."""
-    from recjudge_tui.annotation.assignment import AssignmentRequest, plan_annotation
+    from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
 
     planned = plan_annotation(
         db,
@@ -145,7 +144,7 @@ def plan(db: Database, project_id: int, request: PlanRequest) -> str:
 
 
 def next_decision(db: Database, project_id: int, rater_id: int, protocol: str) -> Decision:
-    from recjudge_tui.annotation.adjudication import dispute_of, queue_of
+    from recjudge_tui.people.annotation import dispute_of, queue_of
 
     queue = queue_of(db, project_id, rater_id, protocol)
     if not queue.left:
@@ -162,7 +161,7 @@ def settle_and_go_on(
     seconds: float,
     reason: str,
 ) -> Decision:
-    from recjudge_tui.annotation.adjudication import ballot_authors, settle
+    from recjudge_tui.people.annotation import ballot_authors, settle
 
     settle(db, dispute, judged, seconds, reason)
     previous = "; ".join(f"{name}: {', '.join(ballot.words)}" for name, ballot in ballot_authors(db, dispute))
@@ -170,6 +169,6 @@ def settle_and_go_on(
 
 
 def third_person(db: Database, project_id: int, protocol: str, name: str) -> int:
-    from recjudge_tui.annotation.adjudication import start_adjudication
+    from recjudge_tui.people.annotation import start_adjudication
 
     return start_adjudication(db, project_id, protocol, name)

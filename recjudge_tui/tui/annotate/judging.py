@@ -25,7 +25,7 @@ from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from recjudge_tui.annotation.case import ShownCase
+    from recjudge_tui.people.annotation import ShownCase
 
 _KEYS = [*"0123456789", "a", "t", "b"]
 _WORDS = {"a": "list 1 is better", "t": "tie", "b": "list 2 is better"}

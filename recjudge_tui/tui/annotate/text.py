@@ -18,7 +18,7 @@ from recjudge_tui.tui.kit.text_pane import LONGEST_TEXT
 from recjudge_tui.tui.kit.title_rule import title_rule
 
 if TYPE_CHECKING:
-    from recjudge_tui.annotation.adjudication import Ballot
+    from recjudge_tui.people.annotation import Ballot
     from recjudge_tui.store.people import OtherVerdict
 
 _GAP = 2

@@ -21,7 +21,7 @@ from recjudge_tui.tui.kit.text_pane import LONGEST_PROMPT, TextPane
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from recjudge_tui.prompting.sent import SentCall, SentVerdict
+    from recjudge_tui.prompting.trial import SentCall, SentVerdict
 
 _NONE = "No model was asked for this verdict: a person gave it, or it was imported or made from others."
 
@@ -74,7 +74,7 @@ class SentScreen(BaseScreen):
         return super().check_action(action, parameters)
 
     def _text(self, form: str) -> str:
-        from recjudge_tui.prompting.sent import sent_text
+        from recjudge_tui.prompting.trial import sent_text
 
         return "" if self.sent is None else sent_text(self.sent, form)
 
@@ -100,7 +100,7 @@ class SentScreen(BaseScreen):
 
 
 def _read(db: Database, verdict_id: int) -> SentVerdict | None:
-    from recjudge_tui.prompting.sent import sent_verdict
+    from recjudge_tui.prompting.trial import sent_verdict
 
     return sent_verdict(db, verdict_id)
 

@@ -246,7 +246,7 @@ def _keep_label(db: Database, verdict_id: int, reader: str) -> LogWrite:
 
 
 def _keep_example(db: Database, verdict_id: int, reader: str) -> LogWrite:
-    from recjudge_tui.prompting.examples import example_of_verdict
+    from recjudge_tui.prompting.drafts import example_of_verdict
 
     name, version = example_of_verdict(db, verdict_id, reader)
     return LogWrite(f"The case is now an example in {name}@{version}.")

@@ -7,8 +7,7 @@ from typing import Any
 
 from textual.app import App
 
-from recjudge_tui.config_file import SettingsFile
-from recjudge_tui.domain.preferences import Fault, KeyRow, KeySetting
+from recjudge_tui.config_file import Fault, KeyRow, KeySetting, SettingsFile
 from recjudge_tui.tui.frame.bindings import bindings_of
 from recjudge_tui.tui.frame.keymap import key_rows, keymap_for, settle
 from recjudge_tui.tui.frame.themes import chosen_theme

@@ -11,7 +11,7 @@ from itertools import permutations
 from textual.binding import Binding
 from textual.keys import Keys
 
-from recjudge_tui.domain.preferences import Fault, KeyRow, KeySetting
+from recjudge_tui.config_file import Fault, KeyRow, KeySetting
 from recjudge_tui.tui.frame.bindings import Bindings
 
 Keymap = dict[str, tuple[str, ...]]

@@ -13,7 +13,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 from textual.theme import BUILTIN_THEMES, Theme
 
-from recjudge_tui.domain.preferences import Fault, Setting
+from recjudge_tui.config_file import Fault, Setting
 
 DEFAULT = "recjudge"
 # the share of the colour that dim text keeps; Textual's half is too faint to read

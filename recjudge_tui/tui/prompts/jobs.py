@@ -9,7 +9,7 @@ from recjudge_tui.domain.calls import Order, Request
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import NotFoundError, RecjudgeError
-from recjudge_tui.prompting.preview import request_now
+from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.reports.changes import prompt_diff
 from recjudge_tui.store.cases import Direction, showable_case

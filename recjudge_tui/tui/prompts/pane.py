@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 from textual.content import Content
 
+from recjudge_tui.domain.calls import estimate_prompt_tokens
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.domain.tokens import estimate_prompt_tokens
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.tui.kit.glyphs import case_number, glyphs, number

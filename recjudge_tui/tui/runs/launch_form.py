@@ -11,10 +11,9 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError
+from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError, sending_options
 from recjudge_tui.domain.protocols import SAER, offered, protocol_facts
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER_NAME, RunOption
-from recjudge_tui.domain.sending import sending_options
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.tui.kit.address_fields import read_address

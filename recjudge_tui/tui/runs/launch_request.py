@@ -120,7 +120,7 @@ def _both_stages(plan: SaerPlan) -> ExpectedRun:
 
 def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities:
     """Ask the judge three small questions and store what it supports; the stored result on images is kept."""
-    from recjudge_tui.prompting.probe import probe
+    from recjudge_tui.prompting.trial import probe
 
     capabilities = probe(judge, TEST_WITHIN_S, images=False)
     known = judge_capabilities(db, judge)

@@ -8,15 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from recjudge_tui.cli.options import put_page
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.stream import write_rows
-from recjudge_tui.store.histories import lists_of, load_evaluation_data
-from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.drawn_project import drawn_project
@@ -149,52 +143,6 @@ def test_each_occasion_is_a_query(project_db: Path, capsys: Capture) -> None:
     assert [row["context"] for row in rows] == ["home", "mail", ""]
 
 
-def test_qrels_are_what_the_metrics_measure_each_list_against(project_db: Path, capsys: Capture) -> None:
-    times = ("", "2024-05-01", "2024-05-02")
-    occasions = [(context, time) for context in ("", "home", "mail", "desk") for time in times]
-    with connect(project_db) as db:
-        header = ("user_id", "system", "item_id", "rank", "context", "served_at")
-        load(db, "lists", [header, *(("u", "s", "a", 1, *occasion) for occasion in occasions)])
-        named = [(f"i{n}", n, *occasion) for n, occasion in enumerate(occasions[:9])]
-        valued = [("i0", 7, "", ""), ("i3", "", "home", ""), ("i4", 0, "home", times[1])]
-        load(
-            db,
-            "events",
-            [
-                ("user_id", "item_id", "value", "context", "served_at", "type", "timestamp"),
-                *(
-                    ("u", *event, "heldout_rating", f"2024-06-{day:02d}")
-                    for day, event in enumerate([*named, *valued], start=1)
-                ),
-            ],
-        )
-        project = project_id(db, "films")
-        data = load_evaluation_data(db, project)
-        gains = {
-            "|".join(filter(None, ("u", ranked.context, ranked.served_at))): data.truth(ranked).gains
-            for ranked in lists_of(db, project, "s")
-        }
-    assert len({tuple(documents) for documents in gains.values()}) == len(occasions)
-    assert json.loads(_out(project_db, capsys, "qrels", "--format", "ranx")[0]) == gains
-
-
-def test_rankings_that_a_file_cannot_hold_are_refused(films: Path, tmp_path: Path, capsys: Capture) -> None:
-    with connect(films) as db:
-        load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u a", "s", "i1", 1)])
-        load(db, "events", [("user_id", "item_id", "type", "value"), ("u00", "i1", "heldout_rating", 2.5)])
-    path = tmp_path / "s.run"
-    for words, code, says in (
-        (("lists", "--systems", "s", "--format", "trec", "-o", str(path)), 1, "“u a” cannot be written"),
-        (("lists", "--format", "trec"), 2, "Available: als, mf knn, pop, s."),
-        (("lists", "--systems", "als,nope"), 1, "no system “nope” in this project"),
-        (("qrels", "--format", "trec"), 1, "the value 2.5 of item “i1” for “u00” is not whole"),
-        (("cases", "--format", "trec"), 2, "can only be used with lists and qrels"),
-        (("cases", "--systems", "als"), 2, "--systems can only be used with “export lists”"),
-    ):
-        assert says in _out(films, capsys, *words, code=code)[1]
-    assert list(tmp_path.glob("*.run*")) == []
-
-
 def test_cases_come_with_their_lists(films: Path, capsys: Capture) -> None:
     rows = [json.loads(line) for line in _out(films, capsys, "cases", "--format", "jsonl")[0].splitlines()]
     lists = _lists(films, "films")
@@ -211,19 +159,6 @@ def test_cases_come_with_their_lists(films: Path, capsys: Capture) -> None:
     assert [json.loads(row["titles_b"]) for row in flat] == [row["titles_b"] for row in rows]
 
 
-def test_cases_come_with_their_texts(project_db: Path, capsys: Capture) -> None:
-    with connect(project_db) as db:
-        make_project(db, users=1)
-        load(
-            db,
-            "explanations",
-            [("user_id", "item_id", "system", "text"), ("u00", "i1", "s", "You like space.")],
-        )
-        plan(db, protocol="explanation")
-    [row] = json.loads(_out(project_db, capsys, "cases", "--format", "json")[0])
-    assert (row["explanation"], row["items_a"], row["titles_b"]) == ("You like space.", None, None)
-
-
 def test_parquet(films: Path, tmp_path: Path, capsys: Capture) -> None:
     import pyarrow.parquet as pq
 
@@ -237,22 +172,6 @@ def test_parquet(films: Path, tmp_path: Path, capsys: Capture) -> None:
     assert str(pq.read_schema(tmp_path / "lists.parquet").field("rank").type) == "int64"
     assert pq.read_table(tmp_path / "verdicts.parquet").num_rows == 0
     assert str(pq.read_schema(tmp_path / "verdicts.parquet").field("value").type) == "string"
-
-
-def test_a_report_as_parquet(films: Path, tmp_path: Path, capsys: Capture) -> None:
-    import pyarrow.parquet as pq
-
-    path = tmp_path / "imports.parquet"
-    words = ("imports", "list", "-p", "films", "--db", str(films))
-    code, out, err = ran(capsys, *words, "-o", str(path))
-    assert (code, out, err) == (0, "", f"written to {path}\n")
-    assert pq.read_table(path).to_pylist() == json.loads(ran(capsys, *words, "--format", "json")[1])["rows"]
-    page = tmp_path / "a.parquet"
-    with pytest.raises(click.UsageError, match="Parquet holds one table"):
-        put_page(Page("two", (), ()), None, page)
-    assert not page.exists()
-    write_rows(("mixed", "none"), [(1, None), ("x", None), (None, None)], "parquet", path)
-    assert pq.read_table(path).to_pylist() == [{"mixed": value, "none": None} for value in ("1", "x", None)]
 
 
 def _texts(row: dict[str, Any]) -> dict[str, Any]:
@@ -279,48 +198,6 @@ def test_a_batch_goes_to_stdout_with_a_dash(films: Path, tmp_path: Path, capsys:
     assert (code, out) == (0, (tmp_path / "calls.jsonl").read_text())
     assert "calls exported in 1 files" in err
     assert [json.loads(line)["method"] for line in out.splitlines()] == ["POST"] * 6
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("imports", "list", "-p", "films"), ("metrics", "-p", "films"), ("compare", "-p", "films", "a", "b")],
-)
-def test_an_ending_without_a_format_is_an_error(
-    films: Path, tmp_path: Path, capsys: Capture, words: tuple[str, ...]
-) -> None:
-    with connect(films) as db:
-        load(
-            db,
-            "labels",
-            [("rater", "user_id", "system", "value"), *((r, "u00", "als", "Good Match") for r in "ab")],
-        )
-    path = tmp_path / "table.xlsx"
-    code, out, err = ran(capsys, *words, "--db", str(films), "-o", str(path))
-    assert (code, out, path.exists()) == (2, "", False)
-    assert "no format for “table.xlsx”" in err
-    assert "Use .csv .json .md .tex .html .txt .parquet, or --format." in err
-    code, _, err = ran(capsys, *words, "--db", str(films), "-o", str(path), "--format", "csv")
-    assert (code, path.exists()) == (0, True), err
-
-
-def test_qrels_of_an_occasion(project_db: Path, capsys: Capture) -> None:
-    with connect(project_db) as db:
-        header = ("user_id", "system", "item_id", "rank", "context", "served_at")
-        visits = (("home", "2024-05-01"), ("mail", "2024-05-02"), ("desk", ""))
-        load(db, "lists", [header, *(("u", "s", "a", 1, *visit) for visit in visits)])
-        events = [("u", "a", "heldout_click", "", ""), ("u", "b", "heldout_click", "mail", "2024-05-02")]
-        load(db, "events", [("user_id", "item_id", "type", "context", "served_at"), *events])
-    out, err = _out(project_db, capsys, "qrels", "--context", "mail")
-    assert [row["item_id"] for row in csv.DictReader(io.StringIO(out))] == ["b"]
-    assert "left out" not in err
-    run, _ = _out(project_db, capsys, "qrels", "--format", "trec", "--context", "home")
-    assert run == "u|home|2024-05-01T00:00:00+00:00 0 a 1\n"
-    out, err = _out(project_db, capsys, "qrels", "--from", "2024-05-02")
-    assert len(out.splitlines()) == 2
-    assert "1 held-out event without served_at left out" in err
-    out, err = _out(project_db, capsys, "qrels", "--format", "ranx", "--from", "2024-05-01")
-    assert list(json.loads(out)) == [f"u|{context}|{day}T00:00:00+00:00" for context, day in visits[:2]]
-    assert "1 list without served_at left out" in err
 
 
 def test_a_figure_goes_to_stdout_with_a_dash(project_db: Path, capsys: Capture) -> None:

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.figures.declared import COMMON, FIGURES, options_of
 from tests.support.drawn_project import drawn_project
 
 Run = Callable[..., Result]
@@ -58,22 +57,6 @@ def test_a_figure_is_written_to_its_file_and_reported(run: Run, tmp_path: Path) 
 )  # fmt: skip
 def test_the_options_reach_the_figure(run: Run, tmp_path: Path, words: str, said: str) -> None:
     assert said in run("--figure", *words.split(), "-o", str(tmp_path / "a.svg")).stderr
-
-
-def test_list_help_and_the_page_name_every_figure_with_its_options() -> None:
-    listed = CliRunner().invoke(recjudge, ["export", "--figure", "list"]).stdout
-    helped = CliRunner().invoke(recjudge, ["export", "--help"]).stdout
-    page = (Path(__file__).resolve().parents[3] / "docs" / "figures.md").read_text(encoding="utf-8")
-    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
-    assert list(rows) == list(FIGURES)
-    for name, kind in FIGURES.items():
-        assert f"{name} " in listed
-        assert kind.about in listed
-        flags = [option.flag for option in options_of(name)]
-        assert all(flag in helped for flag in flags)
-        assert (
-            rows[name].rpartition(" | ")[2] == " ".join(f"`{flag}`" for flag in flags[len(COMMON) :]) + " |"
-        )
 
 
 @pytest.mark.parametrize(

@@ -91,15 +91,3 @@ def test_after_giving_up_a_batch_its_calls_are_asked_live(path: Path, server: Se
     )
     code, out, err = ran("runs", "resume", run, "--db", path)
     assert (code, out.split(":")[0]) == (0, f"run {run} done"), err
-
-
-def test_errors_say_what_to_do(path: Path, tmp_path: Path, server: ServerProcess) -> None:
-    run = planned(path, server.url)
-    code, _, err = ran("batch", "import", run, tmp_path / "absent.jsonl", "--db", path)
-    assert (code, "does not exist" in err) == (1, True)
-    code, _, err = ran("batch", "export", 99, "-o", tmp_path / "x", "--db", path)
-    assert (code, "no run 99" in err) == (1, True)
-    assert ran("batch", "run", tmp_path / "x", "-o", tmp_path / "y")[0] == 2
-    code, _, err = ran("batch", "import", run, path, "--db", path)
-    assert (code, "broken lines" in err) == (1, True)
-    assert f"{path}:1: it is not JSON" in err

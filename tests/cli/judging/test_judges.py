@@ -10,7 +10,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.store.runs import judge_capabilities
 from recjudge_tui.store.schema import connect
 from tests.support.runs import ran
-from tests.support.servers.process import ServerProcess, start
+from tests.support.servers.process import ServerProcess
 
 PLANTED = "planted-key-0123456789"
 
@@ -50,17 +50,6 @@ def test_the_list_tells_keys_by_name_and_whether_they_are_set(project_db: Path) 
     assert {judge["source"] for judge in judges.values()} == {"built in"}
 
 
-def test_the_list_says_what_an_optional_part_needs(project_db: Path, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(
-        "import importlib.util as u\n_find = u.find_spec\n"
-        "u.find_spec = lambda name, package=None: None if name == 'boto3' else _find(name, package)\n",
-        encoding="utf-8",
-    )
-    bedrock = listed(project_db, PYTHONPATH=str(tmp_path))["bedrock:MODEL"]
-    assert bedrock["source"] == "not installed"
-    assert "pip install 'recjudge[bedrock]'" in bedrock["details"]
-
-
 def test_a_test_prints_what_was_found_and_keeps_it(project_db: Path, openai_server: ServerProcess) -> None:
     code, found, err = probed(project_db, "openai:hash-judge", "--base-url", openai_server.url)
     assert code == 0, err
@@ -77,40 +66,6 @@ def test_a_test_prints_what_was_found_and_keeps_it(project_db: Path, openai_serv
     assert kept.schema_enforced
 
 
-def test_a_refused_parameter_and_an_unknown_one_are_shown_differently(project_db: Path) -> None:
-    with start("anthropic_api", "--refuse", "temperature", "--api-key", PLANTED) as server:
-        code, found, err = probed(
-            project_db,
-            "anthropic:hash-judge",
-            "--base-url",
-            server.url,
-            "--api-key-env",
-            "MY_KEY",
-            MY_KEY=PLANTED,
-        )
-    assert code == 0, err
-    assert (found["temperature"], found["seed"], found["logprobs"]) == ("refused", "no such parameter", "no")
-    assert found["context length"] == "200,000"
-
-
-def test_a_known_and_an_unknown_price(project_db: Path, tmp_path: Path) -> None:
-    (tmp_path / "prices.toml").write_text(
-        '["openai:hash-judge"]\ninput = 2.5\noutput = 10\n', encoding="utf-8"
-    )
-    with start("openai_api") as server:
-        code, found, err = probed(
-            project_db, "openai:hash-judge", "--base-url", server.url, RECJUDGE_CONFIG=str(tmp_path)
-        )
-    assert code == 0, err
-    assert found["price"].startswith("$2.5 in, $10 out per million tokens")
-
-
-def test_a_judge_without_a_language_model_is_described_as_such(project_db: Path) -> None:
-    code, out, err = ran("judge", "test", "rules", "--db", project_db)
-    assert code == 0, err
-    assert "not a language model" in out
-
-
 def test_a_judge_that_cannot_be_used_says_why_and_ends_with_1(project_db: Path) -> None:
     code, found, err = probed(project_db, "openai:m", "--base-url", "http://127.0.0.1:1")
     assert (code, found) == (1, {"usable": "no"})
@@ -120,9 +75,3 @@ def test_a_judge_that_cannot_be_used_says_why_and_ends_with_1(project_db: Path) 
     assert "ANTHROPIC_API_KEY is not set" in err
     with connect(project_db) as db:
         assert db.value("SELECT count(*) FROM capabilities") == 0
-
-
-def test_an_unknown_judge_is_wrong_usage(project_db: Path) -> None:
-    code, _, err = ran("judge", "test", "gpt", "--db", project_db)
-    assert code == 2
-    assert "anthropic:MODEL" in err

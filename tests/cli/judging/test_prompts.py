@@ -73,24 +73,6 @@ def test_a_call_without_an_answer_exits_1_and_shows_the_reply(db: Database) -> N
     assert "neither" in table["settings"]["reply"]
 
 
-def test_flags_stand_under_the_answer(db: Database) -> None:
-    work(db.path, planned(db, RULES, "pointwise"))
-    found = db.value("SELECT min(id) FROM cases WHERE kind = 'list'")
-    said = {
-        "reasoning": "r",
-        "category": "Poor Match",
-        "flagged_items": [{"item": 2, "issue": "other", "reason": "odd"}],
-    }
-    with serving(
-        lambda line, _: answer(200, completion(json.dumps(said))) if "POST" in line else answer(404, {})
-    ) as stub:
-        _, out, _ = ran("prompt", "try", "pointwise-media", "--case", found, "--judge", "openai:m",
-                        "--base-url", stub.url, "--db", db.path, "--format", "json")  # fmt: skip
-    rows = json.loads(out)["rows"]
-    assert [(row["kind"], row["aspect"], row["reasoning"]) for row in rows] == [
-        ("answer", "overall", "r"), ("flag", "other", "odd")]  # fmt: skip
-
-
 @pytest.mark.parametrize(("words", "code", "told"), [
     (("pairwise-media", "--case", 1), 2, "--judge"),
     (("pairwise-media", "--case", 999, "--judge", "rules"), 1, "no case 999"),
@@ -104,14 +86,6 @@ def test_what_cannot_be_tried(db: Database, words: tuple[object, ...], code: int
     assert told in err
 
 
-def test_without_a_judge_that_of_the_settings_is_asked(db: Database, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('[run]\njudge = "rules"\n', encoding="utf-8")
-    words = ("prompt", "try", "pairwise-media", "--case", case(db), "--db", db.path)
-    code, out, err = ran(*words, env={"RECJUDGE_CONFIG": str(tmp_path)})
-    assert (code, err) == (0, "judge: rules (config.toml:2)\n")
-    assert "overall" in out
-
-
 def test_lint_names_the_line_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     assert ran("prompt", "copy", "pairwise-media", path, "--db", tmp_path / "x.db")[0] == 0
@@ -122,10 +96,3 @@ def test_lint_names_the_line_of_the_file(tmp_path: Path) -> None:
     code, out, _ = ran("prompt", "lint", path)
     assert code == 1
     assert out.startswith(f"{path}:{at + 1}: ")
-
-
-def test_a_diff(tmp_path: Path) -> None:
-    code, out, _ = ran("prompt", "diff", "generic-media", "pairwise-media", "--db", tmp_path / "x.db")
-    assert code == 0
-    assert out.splitlines()[:2] == ["--- generic-media", "+++ pairwise-media"]
-    assert '+name = "pairwise-media"' in out.splitlines()

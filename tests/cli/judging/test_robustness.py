@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli.judging.robustness import robustness
-from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.notebook import open_project
+from recjudge_tui.cli.running import robustness
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
@@ -64,58 +62,12 @@ def test_the_judge_is_run_and_the_table_printed(db: Database) -> None:
     assert {row["outcome"] for row in found["rows"]} == {"correct", "wrong", "tie"}
 
 
-def test_a_note_says_if_fewer_users_are_drawn_than_requested(db: Database) -> None:
-    result = run(db, "adversarial", "--judge", "rules")
-    assert result.exit_code == 0
-    assert "left out: 88 × user missing: only 12 of the requested 100 are suitable" in result.stderr
-
-
-def test_a_dry_run_prints_the_estimate_alone(db: Database) -> None:
-    result = run(db, "adversarial", "--judge", "rules", "--dry-run")
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "24 cases, 24 calls" in result.stderr
-    assert db.value("SELECT count(*) FROM runs") == 0
-
-
-def test_without_a_judge_the_table_is_of_what_there_is(db: Database) -> None:
-    assert "no adversarial pair has been judged yet" in table(db, "adversarial")["notes"][0]
-    run(db, "adversarial", "--judge", "rules", "--name", "mine", "--systems", "pop", "--sample", "6")
-    found = table(db, "adversarial", "--rater", "mine", "--by-system")
-    assert {(row["rater"], row["system"], row["n"]) for row in found["rows"]} == {("mine", None, 6)}
-    assert any("one system" in note for note in found["notes"])
-
-
 def test_a_run_in_the_background_is_not_interrupted(db: Database) -> None:
     result = run(db, "adversarial", "--judge", "rules", "--sample", "4", "--detach")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "run 1 started in the background" in result.stderr
     code, _, err = ran("runs", "show", 1, "--db", db.path)
     assert code == 0, err
-
-
-def test_errors_are_recjudge_errors(db: Database) -> None:
-    with pytest.raises(NotFoundError):
-        run(db, "adversarial", "--rater", "nobody")
-    with pytest.raises(NotFoundError, match="no system “ghost”"):
-        run(db, "adversarial", "--judge", "rules", "--systems", "ghost")
-    with pytest.raises(NotFoundError, match="no prompt"):
-        run(db, "ablation", "--judge", "rules", "--prompts", "generic,ghost")
-    with pytest.raises(UsageError, match="two or more different prompts"):
-        run(db, "ablation", "--judge", "rules", "--prompts", "generic")
-    with pytest.raises(UsageError, match="not for pairwise"):
-        run(db, "ablation", "--judge", "rules", "--prompts", "generic,arena-media")
-    with pytest.raises(RunError, match="price"):
-        run(db, "ablation", "--judge", "openai:nameless", "--budget", "1")
-    # nothing was planned on the way
-    assert db.value("SELECT count(*) FROM runs") == 0
-
-
-def test_an_ablation_asks_one_or_compares_what_is_there(db: Database) -> None:
-    assert run(db, "ablation").exit_code == 2
-    result = run(db, "adversarial", "--sample", "5")
-    assert (result.exit_code, "--sample needs --judge" in result.output) == (2, True)
-    assert run(db, "position", "--judge", "rules", "--rater", "rules").exit_code == 2
-    assert run(db, "ablation", "--judge", "rules", "--raters", "a,b").exit_code == 2
 
 
 def test_three_prompts_over_a_real_server(db: Database, openai_server: ServerProcess) -> None:
@@ -158,15 +110,7 @@ def test_position_by_protocol_aspect_and_rater(db: Database) -> None:
     text = run(db, "position").stdout
     assert text.startswith("rules: 12 of 12 verdicts are Tie: no information.\nPosition: pairwise\n")
     assert "Net share" not in text
-    assert "Net share" in run(db, "position", "--all").stdout
     assert "sign flips" in run(db, "position", "--explain").stdout + run(db, "position", "--explain").stderr
-
-
-def test_position_asks_a_judge_first_in_both_orders(db: Database) -> None:
-    found = table(db, "position", "--judge", "random", "--protocol", "arena", "--sample", "5", "--no-gap")
-    assert {(row["rater"], row["pairs"]) for row in found["rows"]} == {("random", 5)}
-    assert len(found["rows"]) == 7
-    assert db.value("SELECT count(*) FROM calls WHERE state = 'done'") == 10
 
 
 def test_faults_are_planted_and_rules_judges_the_same_lists(shop: Database) -> None:
@@ -189,18 +133,3 @@ def test_faults_are_planted_and_rules_judges_the_same_lists(shop: Database) -> N
     assert json.loads(again.stdout) == printed
     alone = table(shop, *few, "--judge", "random", "--name", "other", "--no-floor", "--by-system")
     assert {row["system"] for row in alone["rows"]} == {None, "als", "pop"}
-
-
-def test_every_test_is_a_method_of_the_notebook_too(shop: Database) -> None:
-    run(shop, "injected", "--sample", "4", "--judge", "rules")
-    with open_project("films", shop.path) as opened:
-        rows = opened.robustness_injected(rater="rules")
-        assert [dict(row) for row in rows] == table(shop, "injected", "--rater", "rules")["rows"]
-        assert rows.answer.startswith("rules flags ")
-
-
-@pytest.mark.parametrize("name", list(robustness.commands))
-def test_help_has_an_example_and_the_source(name: str) -> None:
-    text = CliRunner().invoke(robustness, [name, "--help"]).output
-    assert "Example:" in text
-    assert "SIGIR 2026" in " ".join(text.split())

@@ -11,19 +11,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import click
 import pytest
 
-from recjudge_tui.cli.judging.run import run
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.protocols import offered
-from recjudge_tui.domain.run_options import SAER_NAME
-from recjudge_tui.judges.registry import built_in
 from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress
 from recjudge_tui.store.schema import connect
-from tests.support.runs import command, intact, load, make_project, planned, ran, verdicts
+from tests.support.runs import command, intact, make_project, planned, ran, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
 from tests.support.waiting import HANG_S
 
@@ -58,16 +53,6 @@ def test_a_run_prints_the_estimate_then_one_line_for_scripts(db: Database) -> No
     assert len(verdicts(db, 1)) == 6
 
 
-def test_the_help_names_every_judge_and_method() -> None:
-    (judge,) = (parameter for parameter in run.params if parameter.name == "spec")
-    assert isinstance(judge, click.Option)
-    for provider in built_in():
-        name, colon, _ = provider.form.partition(":")
-        assert f"{name}{colon}" in str(judge.help)
-    assert run.help is not None
-    assert [name for name in (*offered(), SAER_NAME) if f"\n{name} " not in run.help] == []
-
-
 def test_a_run_without_a_judge_takes_that_of_the_settings(db: Database, tmp_path: Path) -> None:
     words = ("run", "pointwise", "-p", "films", "--top", 4, "--db", db.path)
     settings, here = tmp_path / "config.toml", {"RECJUDGE_CONFIG": str(tmp_path)}
@@ -84,22 +69,6 @@ def test_a_run_without_a_judge_takes_that_of_the_settings(db: Database, tmp_path
     code, _, err = ran(*words, env=here)
     assert code == 2
     assert "config.toml:2: “judge” must be text" in err
-
-
-@pytest.mark.parametrize("option", ["--budget", "--timeout", "--temperature", "--rpm", "--tpm", "--margin"])
-@pytest.mark.parametrize("number", ["nan", "inf", "1e999"])
-def test_nan_and_infinity_are_wrong_usage(db: Database, option: str, number: str) -> None:
-    code, _, err = ran("run", "pairwise", "-p", "films", "--judge", "rules", option, number, "--db", db.path)
-    assert (code, "Invalid value for" in err, option in err) == (2, True, True)
-    assert db.value("SELECT count(*) FROM runs") == 0
-
-
-def test_an_endless_timeout_of_an_earlier_run_harms_no_later_one(db: Database) -> None:
-    words = ("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)
-    assert ran(*words)[0] == 0
-    db.execute("UPDATE runs SET settings = json_set(settings, '$.timeout_s', NULL)")
-    for again in (("runs", "show", 1, "--db", db.path), (*words, "--again")):
-        assert ran(*again)[0] == 0
 
 
 @pytest.mark.parametrize(("key", "code", "runs"), [("y", 0, 2), ("n", 130, 1)])
@@ -148,58 +117,6 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
     }  # fmt: skip
     assert json.loads(row["judge"])["base_urls"] == [openai_server.url]
     assert db.value("SELECT name FROM raters") == "mine"
-
-
-def test_the_options_of_occasions_reach_the_report(db: Database) -> None:
-    header = ("user_id", "system", "item_id", "rank", "context", "served_at")
-    visits = [("home", "2024-05-10"), ("cart, late", "2024-05-31T20:00:00Z"), ("home", "")]
-    load(db, "lists", [header, *(("u00", s, "i1", 1, *visit) for s in ("als", "pop") for visit in visits)])
-    words = ("run", "pairwise", "-p", "films", "--judge", "rules", "--top", 4, "--db", db.path)
-    code, out, err = ran(
-        *words, "--context", "home", "--context", "cart, late", "--from", "2024-05-10", "--to", "2024-05-31"
-    )
-    assert (code, out.split(", cost")[0]) == (
-        0,
-        "run 1 done: 4 done, 0 failed, 0 from cache, 0 outstanding",
-    ), err
-    assert "left out: 1 × case without served_at, because a time was chosen" in err
-    stored = json.loads(db.value("SELECT settings FROM runs"))
-    assert stored["contexts"] == ["home", "cart, late"]
-    assert (stored["served_from"], stored["served_to"]) == ("2024-05-10", "2024-05-31")
-    code, out, err = ran(*words, "--context", "desk")
-    assert (code, out) == (1, "")
-    assert "no context “desk” in this project" in err
-
-
-def test_every_option_of_explanations_reaches_the_run(db: Database) -> None:
-    texts = [("u00", f"i{n}", "als", f"Text {n}") for n in (1, 2, 3)]
-    load(db, "explanations", [("user_id", "item_id", "system", "text"), *texts])
-    load(db, "labels", [
-        ("rater", "user_id", "item_id", "system", "aspect", "value", "protocol", "rater_kind"),
-        *(
-            ("Ann", *text[:3], aspect, 4, "explanation", "annotator") for text in texts
-            for aspect in ("persuasiveness", "transparency", "accuracy", "satisfaction")
-        ),
-    ])  # fmt: skip
-    words = """run explanation -p films --judge openai:hash-judge --aspects single --shots personal
-      --examples-from Ann --keep-example-pair --profile llm --var item=book --plan-only""".split()
-    code, out, err = ran(*words, "--db", db.path)
-    assert (code, out) == (0, f"run 1 planned: {3 * 4 + 1} calls\n"), err
-    settings = json.loads(db.value("SELECT settings FROM runs"))
-    assert {name: settings[name] for name in (
-        "aspects", "shots", "examples_from", "keep_example_pair", "profile", "variables", "history",
-    )} == {
-        "aspects": "single", "shots": "personal", "examples_from": "Ann", "keep_example_pair": True,
-        "profile": "llm", "variables": {"item": "book"}, "history": 50,
-    }  # fmt: skip
-
-
-def test_a_dry_run_prints_the_estimate_and_nothing_else(db: Database) -> None:
-    code, out, err = ran("run", "pairwise", "-p", "films", "--judge", "rules", "--dry-run", "--db", db.path)
-    assert (code, out, "3 cases, 6 calls" in err) == (0, "", True)
-    assert [db.value(f"SELECT count(*) FROM {t}") for t in ("runs", "cases", "raters", "snapshots")] == [
-        0
-    ] * 4
 
 
 def test_a_run_without_a_server_says_what_to_start_and_can_be_resumed(db: Database) -> None:

@@ -51,42 +51,6 @@ def test_the_page_is_on_stdout_and_everything_else_is_not(db: Database, tmp_path
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_a_note_names_the_raters_left_out(db: Database) -> None:
-    words = ["run", "saer", "-p", "films", "--judge", "random", "--db", db.path]
-    code, out, err = ran(*words, "--drop-poor-over", "0")
-    assert code == 0, err
-    left_out = json.loads(ran(*words, "--drop-poor-over", "0", "--format", "json")[1])["settings"]["left_out"]
-    assert left_out
-    assert "Left out of the pairs, for more than 0 % of the lists Poor: " in out.replace("\n", " ")
-    found = json.loads(ran(*words, "--format", "json")[1])
-    assert found["settings"]["left_out"] == {}
-    board = found["tables"][1]["rows"]
-    assert {row["system"] for row in board} == {"als", "pop", "svd"}
-
-
-def test_the_others_are_compared_with_the_baseline(db: Database) -> None:
-    words = ["run", "saer", "-p", "films", "--judge", "rules", "--baseline", "pop", "--db", db.path]
-    code, out, err = ran(*words)
-    assert code == 0, err
-    lead = out.replace("\n", " ")
-    assert "als is judged" in lead or "als cannot be told apart from pop" in lead
-    assert "svd is judged" in lead or "svd cannot be told apart from pop" in lead
-
-
-def test_invalid_options_are_refused_before_anything_is_stored(db: Database) -> None:
-    for words, said in (
-        (["run", "saer", "--systems", "als"], "two systems"),
-        (["run", "saer", "--drop-poor-over", "50"], "0<=x<=1"),
-        (["run", "pairwise", "--drop-poor-over", "0.5"], "are only for “recjudge run saer”"),
-        (["run", "pairwise", "--format", "json"], "are only for “recjudge run saer”"),
-        (["run", "saer", "--prompt", "arena-media"], "SAER takes one"),
-    ):
-        code, out, err = ran(*words, "-p", "films", "--judge", "rules", "--db", db.path)
-        assert (code, out) == (2, ""), err
-        assert said in err
-    assert db.value("SELECT count(*) FROM runs") == 0
-
-
 def test_profile_and_until_reach_the_stages(db: Database) -> None:
     words = ["run", "saer", "-p", "films", "--judge", "rules", "--profile", "none", "--until", "decided",
              "--margin", "0.2", "--plan-only", "--db", db.path]  # fmt: skip

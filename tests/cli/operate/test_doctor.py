@@ -23,8 +23,6 @@ from tests.support.servers.process import start
 from tests.support.stub_server import Stub, answer, serving
 from tests.support.waiting import HANG_S
 
-PLANTED = "planted-key-0123456789"
-SAMPLE = Path(__file__).parents[3] / "sample_data"
 FRAMES = {"pointwise": ("customer", "list"), "pairwise": ("customer", "set_1", "set_2")}
 
 
@@ -173,24 +171,6 @@ def test_the_doctor_names_every_text_and_its_cases(project_db: Path) -> None:
     assert max(len(row["text"]) for row in rows) <= 80
 
 
-@pytest.mark.parametrize("folder", ["shop", "films"])
-def test_the_sample_data_give_no_alarm(project_db: Path, folder: str) -> None:
-    kinds: tuple[ImportKind, ...] = ("items", "users", "events", "explanations")
-    with connect(project_db) as db:
-        for kind in kinds:
-            import_files(db, "sample", [SAMPLE / folder / f"{kind}.csv"], kind)
-    code, rows, out = asked(project_db, "-p", "sample")
-    assert (code, rows) == (0, [])
-    assert "nothing found" in out
-
-
-def test_checks_without_a_database(project_db: Path) -> None:
-    code, rows, _ = asked(project_db)
-    assert code == 0
-    assert {row["state"] for row in rows} <= {"ok", "warning"}
-    assert not project_db.exists(), "looking makes nothing"
-
-
 def test_a_problem_ends_with_1_and_says_what_to_do(project_db: Path) -> None:
     project_db.write_text("no database " * 200, encoding="utf-8")
     code, rows, _ = asked(project_db)
@@ -198,13 +178,6 @@ def test_a_problem_ends_with_1_and_says_what_to_do(project_db: Path) -> None:
     (problem,) = [row for row in rows if row["state"] == "problem"]
     assert problem["what"] == "database"
     assert problem["next_step"]
-
-
-def test_an_unreadable_price_table_is_a_problem(project_db: Path, tmp_path: Path) -> None:
-    (tmp_path / "prices.toml").write_text("[[", encoding="utf-8")
-    code, rows, _ = asked(project_db, RECJUDGE_CONFIG=str(tmp_path))
-    assert code == 1
-    assert [row["what"] for row in rows if row["state"] == "problem"] == ["prices"]
 
 
 def test_a_run_whose_process_is_gone_is_named(project_db: Path) -> None:
@@ -216,50 +189,3 @@ def test_a_run_whose_process_is_gone_is_named(project_db: Path) -> None:
     code, rows, _ = asked(project_db)
     (left,) = [row for row in rows if row["what"] == f"run {run}"]
     assert (code, left["state"], left["next_step"]) == (0, "warning", f"recjudge runs resume {run}")
-
-
-def test_keys_are_reported_by_name_only(project_db: Path) -> None:
-    code, rows, said = asked(project_db, OPENAI_API_KEY=PLANTED)
-    keys = {row["what"]: row["detail"] for row in rows if row["what"].startswith("key ")}
-    assert keys["key OPENAI_API_KEY"] == "set"
-    assert keys["key ANTHROPIC_API_KEY"] == "not set"
-    assert PLANTED not in said
-    assert code == 0
-
-
-def test_a_key_in_the_keyring_is_reported_as_such(project_db: Path, tmp_path: Path) -> None:
-    package = tmp_path / "keyring"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        f"def get_password(service, name):\n    return {PLANTED!r} if name == 'OPENAI_API_KEY' else None\n",
-        encoding="utf-8",
-    )
-    (package / "errors.py").write_text("class KeyringError(Exception): ...\n", encoding="utf-8")
-    _, rows, said = asked(project_db, PYTHONPATH=str(tmp_path))
-    assert {"key OPENAI_API_KEY": "in the keyring"}.items() <= {r["what"]: r["detail"] for r in rows}.items()
-    assert PLANTED not in said
-
-
-def test_an_unknown_project_is_an_error(project_db: Path) -> None:
-    code, rows, said = asked(project_db, "-p", "nothing")
-    assert (code, rows) == (1, [])
-    assert "no project “nothing”" in said
-
-
-def test_doctor_shows_the_proxy_without_its_password_and_the_certificates(tmp_path: Path) -> None:
-    authorities = tmp_path / "authorities.pem"
-    environment = {
-        "HTTPS_PROXY": f"http://user:{PLANTED}@127.0.0.1:9",
-        "NO_PROXY": "127.0.0.1,localhost",
-        "SSL_CERT_FILE": str(authorities),
-    }
-    authorities.write_text("", encoding="utf-8")
-    code, rows, output = asked(tmp_path / "films.db", **environment)
-    checks = {row["what"]: row for row in rows}
-    assert checks["proxy"]["state"] == "ok"
-    assert "HTTPS_PROXY http://127.0.0.1:9" in checks["proxy"]["detail"]
-    assert "not for 127.0.0.1,localhost" in checks["proxy"]["detail"]
-    assert PLANTED not in output
-    assert (code, checks["certificates"]["state"]) == (1, "problem")
-    assert str(authorities) in checks["certificates"]["detail"]
-    assert "SSL_CERT_FILE" in checks["certificates"]["next_step"]

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import pytest
 
-from recjudge_tui.cli.people.raters import metric
-from recjudge_tui.errors import UsageError
-from recjudge_tui.raters.metrics import NAMES
-from recjudge_tui.stats.text import TOKENS
 from tests.builder import Built, project
 
 
@@ -38,22 +33,3 @@ def test_the_raters_are_reported_on_stderr_and_listed(films: Built) -> None:
     listed = films.done("rater list -p films --format csv")
     assert [line.split(",")[0] for line in listed.splitlines()[1:]] == ["bleu-1", "ndcg@5"]
     assert "“ndcg@5” updated" in films.run("rater metric ndcg@5 -p films").stderr
-
-
-def test_words_that_do_not_fit(films: Built) -> None:
-    with pytest.raises(UsageError) as error:
-        films.run("rater metric -p films")
-    assert all(name in error.value.cause for name in NAMES)
-    with pytest.raises(UsageError, match="no metric"):
-        films.run("rater metric nccg -p films")
-    for words in ("ndcg --k 0", "rouge-l --tokens letters"):
-        with pytest.raises(click.UsageError):
-            films.run(f"rater metric {words} -p films")
-
-
-def test_the_help_names_every_metric_and_way_of_cutting() -> None:
-    described = metric.get_help(click.Context(metric))
-    assert all(name in described for name in NAMES)
-    choice = next(option.type for option in metric.params if option.name == "tokens")
-    assert isinstance(choice, click.Choice)
-    assert tuple(choice.choices) == TOKENS

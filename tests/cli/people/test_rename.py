@@ -49,7 +49,6 @@ def test_a_run_can_be_named_and_its_name_removed(path: Path) -> None:
     assert ran("runs", "rename", 1, "before the new prompt", "--db", path)[0] == 0
     shown = json.loads(ran("runs", "list", "--db", path, "--format", "json")[1])["rows"]
     assert [row["name"] for row in shown if row["id"] == 1] == ["before the new prompt"]
-    assert "before the new prompt" in ran("runs", "list", "--db", path)[1]
     assert ran("runs", "rename", 1, "", "--db", path)[2] == "run 1 has no name\n"
     assert ran("runs", "rename", 99, "x", "--db", path)[0] == 1
 

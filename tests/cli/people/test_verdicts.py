@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.cli.app import main
 from recjudge_tui.store.schema import connect
-from tests.support.app.projects import make_explanations, make_project
+from tests.support.app.projects import make_project
 
 
 @pytest.fixture(autouse=True)
@@ -91,14 +91,3 @@ def test_an_invalid_decision_gives_the_reason_and_writes_nothing(
     assert said in capsys.readouterr().err
     with connect(file) as db:
         assert db.value("SELECT count(*) FROM triage_log") == 0
-
-
-def test_a_scale_takes_numbers_within_it(capsys: pytest.CaptureFixture[str], file: Path) -> None:
-    case = make_explanations(file, 1)
-    with connect(file) as db:
-        verdict = str(db.value("SELECT max(id) FROM verdicts WHERE case_id = ?", (case,)))
-    assert code("verdicts", "decide", verdict, "override", "--to", "6") == 2
-    assert "not a number from 1 to 5" in capsys.readouterr().err
-    assert code("verdicts", "decide", verdict, "override", "--to", "nan") == 2
-    assert code("verdicts", "decide", verdict, "override", "--to", "3") == 0
-    assert rows(capsys, "verdicts", "log", "-p", "movies")[0]["label"] == "3"

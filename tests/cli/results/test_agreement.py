@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.declared import report_command
-from recjudge_tui.cli.people.raters import rater
+from recjudge_tui.cli.command import report_command
+from recjudge_tui.cli.people import rater
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.declare import REPORTS
 from tests.support.verdicts import give, judge_lists, list_case, new_project, text_case
@@ -42,28 +42,6 @@ def run(command: click.Command, db: str, *words: str) -> str:
 def table(command: click.Command, db: str, *words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(run(command, db, *words, "--format", "json"))
     return found
-
-
-def test_by_label(db: str) -> None:
-    found = table(agreement, db, "--truth", "user", "--raters", "anna", "--by-label")
-    assert len(found["rows"]) == (5 + 2) * 3
-    percent = table(agreement, db, "--truth", "user", "--raters", "anna", "--stat", "percent")["rows"][0]
-    recall = next(row for row in found["rows"] if (row["average"], row["stat"]) == ("weighted", "recall"))
-    assert (recall["value"], recall["n"]) == (percent["value"], percent["n"])
-
-
-def test_invalid_options(db: str) -> None:
-    for words in (
-        ("--aspect", "bogus"),
-        ("--truth", "user", "--missing-truth", "9"),
-        ("--ensembles",),
-        ("--confusion", "--by", "system"),
-        ("--confusion", "--by-label"),
-        ("--by-label", "--by", "system"),
-        ("--by-label", "--stat", "qwk"),
-    ):
-        with pytest.raises((UsageError, click.UsageError)):
-            run(agreement, db, *words)
 
 
 def test_as_published_a_missing_truth_is_3_and_a_failed_verdict_0(project_db: Path) -> None:

@@ -10,16 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import click
-import numpy as np
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id, project_panel
-from recjudge_tui.store.ratings import NEVER, load_lifetimes
 from recjudge_tui.store.schema import connect
-from tests.support.commands import commands, formats_of, ran
+from tests.support.commands import ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -63,13 +59,6 @@ COMMANDS = (
     "plan",
     "passport rules",
 )
-# what is about lists, raters, runs or single verdicts, and joins nothing
-OTHERS = {
-    "project show", "imports list", "cases filters list", "cases list", "cases show", "verdicts list", "verdicts log",
-    "prompt try", "run", "runs list", "runs show", "batch status", "rater list", "annotate export",
-    "annotate status", "metrics", "robustness injected", "trend", "outcome add", "reproduce", "export", "doctor",
-    "methods",
-}  # fmt: skip
 # cells that say when and at what cost, and ids
 _NOT_FIGURES = {"seconds", "case_id", "verdict_a", "verdict_b"}
 # these count runs, not cases
@@ -135,16 +124,6 @@ def _rounded(cell: object) -> object:
     return round(cell, 9) if isinstance(cell, float) else cell
 
 
-def test_every_report_is_known_to_these_tests() -> None:
-    words = {name for name, command in commands() if formats_of(command) and _has_project(command)}
-    met = {name for name in words if any(f"{command} ".startswith(f"{name} ") for command in COMMANDS)}
-    assert words - met == OTHERS
-
-
-def _has_project(command: click.Command) -> bool:
-    return any(option.name in ("project", "case_id", "run_id", "name") for option in command.params)
-
-
 def test_figures_stay_as_they_are_when_other_lists_are_imported(judged: Database, run: Run) -> None:
     before = figures(run, judged)
     assert all(before.values()), [command for command, rows in before.items() if not rows]
@@ -193,35 +172,6 @@ def test_figures_of_new_lists_are_those_of_a_project_whose_old_ones_nobody_judge
                 assert rows == both[command], command
 
 
-def test_lifetimes_of_lists_are_those_of_the_reports(judged: Database) -> None:
-    import_lists(judged, 2, USERS[:6])
-    import_lists(judged, 1, USERS[:3])
-    undone = judged.value("SELECT max(id) FROM imports")
-    import_lists(judged, 3, USERS[:2])
-    undo_import(judged, undone)
-    rows = judged.rows("SELECT slate_id, since, until FROM v_list_lifetimes ORDER BY slate_id")
-    cases = {row[0]: row[1] for row in judged.rows("SELECT slate_a, id FROM cases WHERE kind = 'list'")}
-    ids = np.array(sorted(cases[slate] for slate, _, _ in rows if slate in cases))
-    lifetimes = load_lifetimes(judged, project_id(judged, "films"), ids)
-    assert lifetimes is not None
-    by_case = dict(zip(ids.tolist(), zip(*map(np.ndarray.tolist, lifetimes), strict=True), strict=True))
-    assert len({until for _, _, until in rows}) > 2
-    for slate, since, until in rows:
-        if slate in cases:
-            assert by_case[cases[slate]] == (since, NEVER if until is None else until), slate
-
-
-def test_verdicts_on_replaced_lists_are_marked(judged: Database, run: Run) -> None:
-    import_lists(judged, 2)
-    notes = table_of(run, "leaderboard --protocol pointwise --rater rules")["notes"]
-    assert "rules: 32 of 36 cases are about lists that were imported again since" in notes
-    # the next person labels the new lists only: nobody else has judged them
-    import_labels(judged, 2, "anna")
-    table = table_of(run, "agreement --raters rules --truth anna --protocol pointwise")
-    assert [row["n"] for row in table["rows"]] == [4, 4]
-    assert "32 cases of later lists, which not all of them judged, left out" in table["notes"][1]
-
-
 def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, run: Run) -> None:
     judge_generation(judged, run, 2, rules="rules now", random="random now")
     command = (
@@ -239,17 +189,3 @@ def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, 
         assert changes["qwk"][side] == own["value"], side
     same = table_of(run, "gate --rater rules --against random --systems als,knn --protocol pairwise")
     assert {row["paired"] for row in same["rows"]} == {"by case: both judged the same lists"}
-
-
-def test_a_rater_of_one_import_cannot_be_compared_with_itself(judged: Database, run: Run) -> None:
-    code, _, err = run("gate -p films --rater rules --against rules")
-    assert code == 2
-    assert "it judged no earlier lists" in err
-    assert "Judge new lists with the same rater" in " ".join(err.split())
-
-
-def test_a_rater_compared_with_itself_includes_unchanged_lists(judged: Database, run: Run) -> None:
-    judge_generation(judged, run, 2)
-    table = table_of(run, "gate --rater rules --against rules --protocol pointwise")
-    # four of the lists are the same in both imports, and were judged only once
-    assert [(row["figure"], row["n"], row["left_out"]) for row in table["rows"]] == [("failure_rate", 36, 0)]

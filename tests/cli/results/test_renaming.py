@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import combinations
@@ -12,13 +11,10 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
-from recjudge_tui.raters.combine import combine
-from recjudge_tui.reports.exports import export
 from recjudge_tui.reports.figures.declared import FIGURES, figure
-from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
 from tests.support.renamed_project import JUDGES, PEOPLE, drawn, stored
 
@@ -81,14 +77,8 @@ OTHERS = {
     "annotate status", "export", "imports list", "judge list", "judge test", "methods", "outcome add", "outcome show",
     "project list", "project show", "prompt list", "prompt try", "reproduce",
     "robustness adversarial", "robustness injected",
-    "run", "runs list", "runs show", "runs work-group", "verdicts list", "verdicts log",
+    "run", "runs failures", "runs list", "runs settings", "runs show", "runs work-group", "verdicts list", "verdicts log",
 }  # fmt: skip
-# what a report on pairs says about their sides
-SIDES = {
-    "every pair": "each pair counts from both sides",
-    "a baseline": "B is sys-pop, which is in every pair",
-    "two systems": "A is sys-als, B is sys-pop",
-}
 
 
 def test_every_report_is_here() -> None:
@@ -130,10 +120,7 @@ def test_renamed_systems_and_shuffled_rows_get_the_same_figures(
 
 
 # what a figure needs besides the project's own choice; that of Q against a metric needs lists that were judged
-CHOSEN = {
-    "confusion": {"rater": "good", "truth": "anna"},
-    "ensembles": {"truth": "anna"},
-}
+CHOSEN = {"confusion": {"rater": "good", "truth": "anna"}, "ensembles": {"truth": "anna"}}
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "q-metric"])
@@ -160,44 +147,6 @@ def test_figures_have_the_same_rows_marks_and_words(
         _assert_same(name, ours, theirs)
     if "two systems" not in request.node.name:
         assert marks == other_marks
-
-
-@pytest.mark.parametrize("topic", [("pairwise", "overall"), ("pointwise", "overall")])
-def test_the_tables_of_the_app(
-    projects: tuple[Path, Path], request: pytest.FixtureRequest, topic: tuple[str, str]
-) -> None:
-    shown = []
-    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
-        with connect(path) as db:
-            tables = load_agreement(db, 1, AgreementChoice(Topic(*topic)))
-        assert tables.pairs is not None
-        assert tables.board is not None
-        turned = "two systems" in request.node.name and names == OTHERWISE
-        rows = _named([*tables.pairs.rows, *tables.board.rows], dict(zip(names, SYSTEMS, strict=True)))
-        shown.append(sorted((_one_way(row, "method q", turned) for row in rows), key=_key))
-    assert len(shown[0]) == len(shown[1]) > 0
-    for ours, theirs in zip(*shown, strict=True):
-        _assert_same("app", ours, theirs)
-
-
-@pytest.mark.parametrize("what", ["verdicts", "labels", "cases", "calls", "flags", "lists", "qrels"])
-def test_exports_hold_the_same(projects: tuple[Path, Path], tmp_path: Path, what: str) -> None:
-    held = []
-    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
-        file = tmp_path / f"{names[0]}.jsonl"
-        with connect(path) as db:
-            export(Project.numbered(db, 1), what, "jsonl", file)
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        held.append(
-            sorted(
-                json.dumps(_as_exported(row), sort_keys=True)
-                for row in _named(rows, dict(zip(names, SYSTEMS, strict=True)))
-            )
-        )
-    # the second project has the labels of earlier lists, too
-    assert held[0] != []
-    assert not Counter(held[0]) - Counter(held[1])
-    assert what in ("verdicts", "labels", "cases") or held[0] == held[1]
 
 
 def _leaves(marks: object) -> list[str]:
@@ -230,63 +179,6 @@ def _named(rows: list[Any], back: Mapping[str, str]) -> list[Any]:
         text = text.replace(f"<{place}>", name)
     named: list[Any] = json.loads(text)
     return named
-
-
-def _as_exported(row: Row) -> Row:
-    """A row without numbers that only count rows, its pair in the order of the project's own names."""
-    row = {k: round(v, 9) if isinstance(v, float) else v for k, v in row.items() if k not in _NUMBERED}
-    if row.get("system_b") and row["system_a"] > row["system_b"]:
-        row["system_a"], row["system_b"] = row["system_b"], row["system_a"]
-        for one, other in (("items_a", "items_b"), ("titles_a", "titles_b")):
-            if one in row:
-                row[one], row[other] = row[other], row[one]
-        for column, opposite in (
-            ("label", _OPPOSITES),
-            ("value", _OPPOSITES),
-            ("list_order", {"ab": "ba", "ba": "ab"}),
-        ):
-            value = row.get(column)
-            if isinstance(value, int | float):
-                row[column] = 0.0 - value
-            elif value is not None:
-                row[column] = opposite.get(value, value)
-    return row
-
-
-_NUMBERED = (
-    "case_id",
-    "run_id",
-    "created_at",
-    "finished_at",
-    "content_hash",
-    "latency_s",
-    "reply",
-    "reasoning",
-)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "agreement --raters good,anna",
-        "agreement --confusion --raters good,anna",
-        "compare good poor",
-        "cost --truth anna --rule dawid-skene",
-        "gate --rater good --truth anna --at-least qwk=0.1",
-        "gate --rater good --against poor --truth anna",
-    ],
-)
-def test_a_report_says_from_which_side_pairs_are_seen(
-    projects: tuple[Path, Path],
-    words: str,
-    request: pytest.FixtureRequest,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words += " --protocol pairwise" if "compare" not in words else ""
-    code, out, err = ran(capsys, *words.split(), "-p", "films", "--db", str(projects[0]), "--format", "json")
-    assert code in (0, 3), err
-    said = {met for met, side in SIDES.items() if side in out}
-    assert said == {met for met in MET if f"[{met}-" in request.node.name or f"-{met}]" in request.node.name}
 
 
 def _rows(

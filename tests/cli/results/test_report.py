@@ -6,12 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli.results.report import report
-from recjudge_tui.errors import NotFoundError, StoreError
+from recjudge_tui.cli.results import report
 from recjudge_tui.reports.html_report import SECTIONS
 from tests.support.verdicts import give, judge_lists, list_case, new_project
 
@@ -48,21 +46,6 @@ def test_sections(db: str, tmp_path: Path) -> None:
     text = target.read_text(encoding="utf-8")
     assert [name for name in SECTIONS if f'<section id="{name}"' in text] == ["failures", "cost"]
     assert run("-p", "films", "-o", str(target), "--db", db, "--section", "weather").exit_code != 0
-
-
-def test_the_words_of_the_option_are_the_sections_there_are() -> None:
-    (option,) = [p for p in report.params if p.name == "sections"]
-    assert isinstance(option.type, click.Choice)
-    assert tuple(option.type.choices) == tuple(SECTIONS)
-
-
-def test_an_unknown_project_and_a_folder_that_is_not_there(db: str, tmp_path: Path) -> None:
-    assert isinstance(run("-p", "none", "-o", str(tmp_path / "a.html"), "--db", db).exception, NotFoundError)
-    assert not (tmp_path / "a.html").exists()
-    gone = tmp_path / "none" / "a.html"
-    assert isinstance(
-        run("-p", "films", "-o", str(gone), "--db", db, "--section", "cost").exception, StoreError
-    )
 
 
 def test_without_matplotlib_it_is_said_on_stderr(db: str, tmp_path: Path) -> None:

@@ -6,12 +6,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.results.reproduce import reproduce
-from recjudge_tui.errors import InputError, NotFoundError, RecjudgeError
+from recjudge_tui.cli.results import reproduce
+from recjudge_tui.errors import NotFoundError
 from tests.support.runs import ran
 from tests.support.zhang_folder import joined_rows, write_joined, write_release
 
@@ -48,50 +47,6 @@ def test_a_paper_needs_nothing_and_leaves_nothing_behind(
 def test_a_check_fails_where_a_figure_differs_and_nobody_knows_why(tmp_path: Path) -> None:
     folder = write_joined(tmp_path / "data", joined_rows())
     assert "≠" in run("zhang2024", "--data", folder, "--check", code=3)
-
-
-def test_invalid_options(tmp_path: Path) -> None:
-    for words, says in (
-        (["nothing"], "'saer', 'arena', 'zhang2024'"),
-        (["arena", "--data", "."], "no --data"),
-        (["zhang2024", "--baseline", "FM"], "for arena"),
-        (["zhang2024", "--figure", "9", "-p", "p"], "these can: 4"),
-        (["arena", "--rater", "nobody", "--db", tmp_path / "new.db"], "no project has a rater nobody"),
-    ):
-        with pytest.raises((click.UsageError, RecjudgeError), match=says):
-            run(*words)
-
-
-def test_wrong_folders(tmp_path: Path) -> None:
-    rows = joined_rows()
-    with pytest.raises(InputError, match="is not a folder"):
-        run("zhang2024", "--data", tmp_path / "nowhere")
-    with pytest.raises(InputError, match="does not contain the data") as caught:
-        run("zhang2024", "--data", tmp_path)
-    assert "third_party.csv" in caught.value.cause
-    short = write_release(tmp_path / "short", rows)
-    scores = short / "third_party.csv"
-    lines = scores.read_text(encoding="utf-8").splitlines(keepends=True)
-    scores.write_text("".join(lines[:-1]), encoding="utf-8")
-    with pytest.raises(InputError, match="not aligned") as caught:
-        run("zhang2024", "--data", short)
-    assert "third_party.csv ends after 39 rows" in caught.value.cause
-    scores.write_text("".join([lines[0], *lines[2:], lines[1]]), encoding="utf-8")
-    with pytest.raises(InputError, match="not aligned") as caught:
-        run("zhang2024", "--data", short)
-    assert "third_party.csv:2 has another explanation_type" in caught.value.cause
-    scores.write_text("movie_id,explanation_type\nm0,kind0\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no column persuasiveness_1"):
-        run("zhang2024", "--data", short)
-    write_joined(tmp_path / "other", [{"user_id": "1", "movie_id": "2"}])
-    with pytest.raises(InputError, match="has no column"):
-        run("zhang2024", "--data", tmp_path / "other")
-
-
-def test_an_unknown_project(tmp_path: Path) -> None:
-    folder = write_joined(tmp_path / "data", joined_rows())
-    with pytest.raises(NotFoundError, match="films"):
-        run("zhang2024", "--data", folder, "-p", "films", "--db", tmp_path / "mine.db")
 
 
 def test_a_judge_of_ones_own(tmp_path: Path) -> None:

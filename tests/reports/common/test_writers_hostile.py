@@ -11,8 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from rich.cells import cell_len
 
-from recjudge_tui.domain.formulas import unmarked
-from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.domain.text import one_line, safe_text, unmarked
 from recjudge_tui.importers.files.tables import long_fields
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.stream import EXPORT_FORMATS, ExportFormat, write_rows

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recjudge_tui.cli.results.reproduce import reproduced
-from recjudge_tui.domain.published import ZHANG_ASPECTS
+from recjudge_tui.cli.results import reproduced
+from recjudge_tui.domain.protocols import ZHANG_ASPECTS
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.project import Project as Opened

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of

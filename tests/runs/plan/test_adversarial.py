@@ -10,8 +10,8 @@ import pytest
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.made_lists import adversarial_pair, pair_names
 from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.people.raters import make_metric_raters
 from recjudge_tui.project import Project
-from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.declare import make
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.adversarial import positions

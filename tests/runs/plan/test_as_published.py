@@ -11,7 +11,7 @@ import pytest
 from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import UsageError
-from recjudge_tui.prompting.preview import request_now
+from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.runs.plan.settings import settings_for

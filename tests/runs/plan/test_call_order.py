@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.calls import shared_start
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.domain.tokens import shared_start
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.datasets import DATASETS
-from recjudge_tui.domain.domains import SHIPPED, WORDS
+from recjudge_tui.domain.domains import DATASETS, SHIPPED, WORDS
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import PromptError, UsageError
 from recjudge_tui.importers.registry import layouts
 from recjudge_tui.prompting.drafts import located_findings
-from recjudge_tui.prompting.preview import request_now
+from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for

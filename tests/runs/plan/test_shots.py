@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.calls import shared_start
 from recjudge_tui.domain.material import Material
-from recjudge_tui.domain.tokens import shared_start
 from recjudge_tui.errors import PromptError, RunError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.cli.judging.run import run
-from recjudge_tui.domain.activity import activity_levels
+from recjudge_tui.cli.running import run
+from recjudge_tui.domain.selection import activity_levels
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.plan.context import user_view
 from recjudge_tui.runs.plan.settings import settings_for

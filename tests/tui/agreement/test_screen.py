@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
 
-from recjudge_tui.raters.combine import combine
+from recjudge_tui.people.raters import combine
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.marks import METHOD_NAMES
 from recjudge_tui.reports.leaderboard import METHODS
@@ -105,8 +105,6 @@ async def test_no_number_of_the_ranking_is_cut(rated: Path, size: tuple[int, int
             await until(pilot, lambda: board.row_count > 0)
             assert board.virtual_size.width <= board.size.width
             await press(pilot, "m", "right", "enter")
-
-
 
 
 async def test_an_override_changes_no_figure_until_it_is_asked_for(rated: Path) -> None:

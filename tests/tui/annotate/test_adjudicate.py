@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from recjudge_tui.annotation.adjudication import start_adjudication
+from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate.screen import AnnotateScreen

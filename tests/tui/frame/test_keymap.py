@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from recjudge_tui.domain.preferences import KeySetting
+from recjudge_tui.config_file import KeySetting
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.frame.bindings import bindings_of

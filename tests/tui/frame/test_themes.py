@@ -10,7 +10,7 @@ from textual.color import Color
 from textual.theme import Theme
 from textual.widgets import Input
 
-from recjudge_tui.domain.preferences import Setting
+from recjudge_tui.config_file import Setting
 from recjudge_tui.tui.frame.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
 from recjudge_tui.tui.kit.registry import make_screen

@@ -7,8 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TextIO
 
-from recjudge_tui.domain.formulas import marked
-from recjudge_tui.domain.text import safe_text
+from recjudge_tui.domain.text import marked, safe_text
 from recjudge_tui.reports.common.table import Screen, Table, TableText
 
 
@@ -44,7 +43,7 @@ def write_csv(names: Sequence[str], rows: Iterable[Sequence[object]], file: Text
 
 
 def guard(value: object) -> tuple[object, bool]:
-    """A cell for CSV, and whether an apostrophe was put before it (see `domain.formulas`)."""
+    """A cell for CSV, and whether an apostrophe was put before it (see `domain.text.marked`)."""
     if value is None:
         return "", False
     if isinstance(value, bool):

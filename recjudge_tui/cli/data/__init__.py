@@ -1,1 +1,0 @@
-"""Commands for data: projects, imports, cases, exports."""

@@ -1,1 +1,0 @@
-"""Commands that judge: prompts, judges, runs, batches, robustness tests."""

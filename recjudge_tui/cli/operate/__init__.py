@@ -1,1 +1,0 @@
-"""Commands for the installation: demo, config, database, doctor."""

@@ -1,0 +1,382 @@
+"""What a command writes: tables, pages and text on stdout or in a file; narration, progress and next steps on stderr."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import click
+
+from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.run import Progress
+    from recjudge_tui.domain.steps import Action, Step
+    from recjudge_tui.reports.common.page import Page
+    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.store.database import Database
+
+    Output: TypeAlias = Table | Page | str
+
+# what a command was asked, in click's `meta`
+STDOUT = "recjudge.stdout"
+COLUMNS = "recjudge.columns"
+
+
+def narrate(text: str) -> None:
+    """Print one line on stderr; text from the data is made safe for the terminal."""
+    clear_line()
+    click.echo(safe_text(text), err=True)
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """`A,B,C` as a tuple; () for nothing."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def open_db(db: str | None) -> Database:
+    """The database that `--db` or the environment names; a missing file is created. Use it in a `with` block."""
+    from recjudge_tui.settings import database_path
+    from recjudge_tui.store.schema import connect
+
+    return connect(database_path(db), notify=narrate)
+
+
+def stdout_asked() -> bool:
+    """Whether the command was given `-o -`: commands that write a file by default must distinguish it from no `-o`."""
+    return bool(click.get_current_context().meta.get(STDOUT))
+
+
+def format_of(fmt: str | None, out: Path | None) -> str:
+    """The requested format, else the one of the file's ending, text without one. Raises UsageError for an unknown ending."""
+    if fmt or out is None or not out.suffix:
+        return fmt or "text"
+    from recjudge_tui.reports.common.table import format_of_file
+
+    try:
+        return format_of_file(out)
+    except UsageError as error:
+        raise UsageError(error.title, error.cause, f"{error.next_step[:-1]}, or --format.") from error
+
+
+def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = False) -> None:
+    """Write a table, page or text to stdout, or to a file with a line on stderr; a page with all rows if `whole`.
+
+    Without a format, the file's ending decides. Text is already safe to show. Raises click.UsageError for a page as
+    Parquet, which holds one table.
+    """
+    from recjudge_tui.reports.common.page import write_page
+    from recjudge_tui.reports.common.stream import save_table
+    from recjudge_tui.reports.common.table import Table, put_text, save_text, write_table
+
+    known = "text" if isinstance(output, str) else format_of(fmt, out)
+    if isinstance(output, str):
+        text = f"{output}\n" if output else ""
+        put_text(text) if out is None else save_text(text, out)
+    elif isinstance(output, Table):
+        (table,) = _chosen_columns(output)
+        table = _as_read(table, known)
+        if out is None:
+            write_table(table, known)
+        else:
+            for note in save_table(table, known, out):
+                narrate(note)
+    elif known == "parquet":
+        raise click.UsageError(
+            "this report has several parts, and Parquet holds one table; use .json or .html"
+        )
+    else:
+        tables = (
+            _as_read(table, known, whole=whole and table.brief is None)
+            for table in _chosen_columns(*output.tables)
+        )
+        write_page(replace(output, tables=tuple(tables)), known, out)
+    if out is not None:
+        narrate(f"written to {out}")
+
+
+def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
+    from recjudge_tui.reports.common.table import with_columns
+
+    context = click.get_current_context(silent=True)
+    wanted: tuple[str, ...] = context.meta.get(COLUMNS, ()) if context else ()
+    return with_columns(tables, wanted) if wanted else tables
+
+
+def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
+    """The part of a table that people asked to read, with the options that show the rest; data formats have it all."""
+    from recjudge_tui.reports.common.table import definition, note_kind, readable
+
+    meta = click.get_current_context().meta
+    if fmt not in ("text", "plain", "md", "latex", "html"):
+        return table
+    whole = whole or bool(meta.get("recjudge.all") or meta.get(COLUMNS))
+    explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
+    seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
+    seen = with_commands(seen)
+    if not left_out or fmt not in ("text", "plain"):
+        return seen
+    kinds = [note_kind(note) for note in table.notes]
+    more = [
+        *([] if whole or (table.brief is None and len(table.rows) == len(seen.rows)) else ["--all"]),
+        *(["--explain"] if "definition" in kinds and not explain else []),
+        *(
+            ["--notes all"]
+            if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition")
+            else []
+        ),
+    ]
+    return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
+
+
+def with_commands(table: Table) -> Table:
+    """The table, whose notes name the commands that take their next steps."""
+    return replace(table, notes=tuple(_with_command(note) for note in table.notes))
+
+
+def _with_command(note: str) -> str:
+    """The note with the command that takes its next step, if it calls for one."""
+    from recjudge_tui.reports.common.table import Note
+
+    if not isinstance(note, Note) or note.step is None:
+        return note
+    project = click.get_current_context().params.get("project") or ""
+    return Note(f"{note}: {command(note.step, project)}", note.kind)
+
+
+_COMMANDS: Mapping[Action, str] = {
+    "import": "recjudge import FILE... -p {project}",
+    "import lists": "recjudge import FILE -p {project} --as lists",
+    "import items": "recjudge import FILE -p {project} --as items",
+    "import events": "recjudge import FILE -p {project} --as events",
+    "import labels": "recjudge import FILE -p {project} --as labels",
+    "judge": "recjudge run {protocol} -p {project} --judge {judge}",
+    "label": "recjudge annotate plan -p {project} --protocol {protocol} --annotators {annotators}",
+    "more labels": "recjudge annotate plan -p {project} --protocol {protocol} --annotators {annotators}",
+    "retry": "recjudge runs retry {run}",
+    "resume": "recjudge runs resume {run}",
+    "robustness": "recjudge robustness adversarial -p {project} --judge {judge}",
+    "position": "recjudge run {protocol} -p {project} --judge {judge} --swap",
+    "planted": "recjudge robustness injected -p {project} --judge {judge}",
+    "include readers": "--readers counts them",
+    "choose": "{option} chooses another",
+    "raise cap": "recjudge runs retry {run} --max-tokens N",
+    "price": "add the price to prices.toml in the config folder",
+    "whole": "--all shows the rest",
+}  # fmt: skip
+_PLACES = {
+    "project": "NAME",
+    "protocol": "pairwise",
+    "judge": "JUDGE",
+    "annotators": "YOU",
+    "run": "ID",
+    "option": "--systems",
+}
+
+
+def command(step: Step, project: str = "") -> str:
+    """The command that takes a step, with the names it is about; `more` are further words, quoted already."""
+    known = {"project": project} if project else {}
+    given = {name: one_line(text, 400) for name, text in {**known, **step.about}.items() if text}
+    more = given.pop("more", "")
+    about = {name: shlex.quote(text) for name, text in given.items()}
+    return _COMMANDS[step.action].format_map({**_PLACES, **about}) + (more and f" {more}")
+
+
+# where there is no terminal: when the first line is written, and how often after it
+PLAIN_FIRST_S, PLAIN_EVERY_S = 1.0, 60.0
+# how often a line on a terminal updates its seconds
+TICK_S = 1.0
+_CLEAR = "\r\x1b[K"
+
+
+class _Line:
+    """One line on stderr about work that takes its time: what, how far, and for how long.
+
+    On a terminal it is written over itself, elsewhere after a second and then once a minute. A line or bar that is opened
+    while this one is open stands in for it until it is closed.
+    """
+
+    _open: ClassVar[list[_Line | None]] = []
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+    _is_shown: ClassVar[bool] = False
+
+    def __init__(self, what: str) -> None:
+        self._text = what
+        self._share: float | None = None
+        self._began = self._last = monotonic()
+        self._plain_pause_s = PLAIN_FIRST_S
+        self._is_closed = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def show(self, text: str, share: float | None = None) -> None:
+        """Show the progress so far; `share` of the work is done, if that is known."""
+        self._text, self._share = text, share
+        self._write_after(0.1)
+
+    def _tick(self) -> None:
+        while not self._is_closed.wait(TICK_S):
+            self._write_after(TICK_S)
+
+    def _write_after(self, pause_s: float) -> None:
+        with self._lock:
+            terminal = sys.stderr.isatty()
+            now = monotonic()
+            pause_s = pause_s if terminal else self._plain_pause_s
+            if now - self._last < pause_s or self._open[-1:] != [self]:
+                return
+            self._last, self._plain_pause_s = now, PLAIN_EVERY_S
+            text = f"{self._text}{_times(now - self._began, self._share)}"
+            if terminal:
+                text = _CLEAR + text[: shutil.get_terminal_size().columns - 1]
+            with suppress(OSError):  # nobody reads stderr any more; the work continues
+                click.echo(text, nl=not terminal, err=True)
+            _Line._is_shown = terminal
+
+    def __enter__(self) -> _Line:
+        with self._lock:
+            self._open.append(self)
+        self._ticker.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_closed.set()
+        with self._lock:
+            self._open.remove(self)
+            clear_line()
+        self._ticker.join()
+
+
+def clear_line() -> None:
+    """Clear the progress line, so that other text can be written there."""
+    with _Line._lock:
+        if _Line._is_shown:
+            _Line._is_shown = False
+            with suppress(OSError):
+                click.echo(_CLEAR, nl=False, err=True)
+
+
+def _times(elapsed: float, share: float | None = None) -> str:
+    """`, 12 s elapsed, about 30 s remaining`; empty in the first second. The remaining time assumes that the rest proceeds
+    at the pace so far."""
+    from recjudge_tui.reports.runs import span
+
+    if elapsed < 1:
+        return ""
+    left = f", about {span(elapsed * (1 - share) / share)} remaining" if share and share < 1 else ""
+    return f", {span(elapsed)} elapsed{left}"
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Work without a count: after a second, show the elapsed time."""
+    with _Line(what):
+        yield
+
+
+@contextmanager
+def counting(what: str, unit: str) -> Iterator[Callable[..., None]]:
+    """A counter. Call the result with the count so far, and with the count at the end if that is known."""
+
+    def show(count: int, end: int | None = None) -> None:
+        whole = "" if end is None else f" of {end:,}"
+        line.show(f"{what}: {count:,}{whole} {unit}", count / end if end else None)
+
+    with _Line(what) as line:
+        yield show
+
+
+@contextmanager
+def reading(what: str) -> Iterator[Callable[[int, float], None]]:
+    """Progress of an import. Call the result with the rows read and the share of the files read so far, 0 to 1.
+
+    A share that falls back starts a new bar.
+    """
+    if sys.stderr.isatty():
+        # pulses until the first rows come, because all lists are read before the first is stored
+        with _bar(f"reading {what}", None, "{task.fields[rows]:,} rows", rows=0) as show:
+            yield lambda rows, share: show(total=1.0, completed=share, rows=rows)
+        return
+    with _Line(f"reading {what}") as line:
+        yield lambda rows, share: line.show(f"reading {what}: {rows:,} rows, {share:.0%}", share)
+
+
+@contextmanager
+def following_run(begin: Progress) -> Iterator[Callable[[Progress], None]]:
+    """The progress of a run: a bar on a terminal, a line a minute elsewhere."""
+    # calls made by an earlier process do not count towards the rate
+    before = begin.done + begin.failed
+    if sys.stderr.isatty():
+        tail = "calls · {task.fields[failed]} failed · {task.fields[cached]} from cache{task.fields[waiting]}"
+        with _bar("", begin.calls, tail, failed=0, cached=0, waiting="") as show:
+            yield lambda now: show(
+                completed=now.done + now.failed, failed=now.failed, cached=now.cached, waiting=_waiting(now)
+            )
+        return
+
+    def words(now: Progress) -> str:
+        return f"{now.done + now.failed}/{now.calls} calls, {now.failed} failed{_waiting(now)}"
+
+    with _Line(words(begin)) as line:
+        yield lambda now: line.show(words(now), (now.done + now.failed - before) / max(now.calls - before, 1))
+
+
+def _waiting(progress: Progress) -> str:
+    """The pause that the server asked for, so that a run that does nothing says why."""
+    if not progress.waiting_s:
+        return ""
+    left = f"{progress.waiting_s:.0f} s" if progress.waiting_s < 90 else f"{progress.waiting_s / 60:.0f} min"
+    return f", waiting {left} more because the server asked for a pause"
+
+
+@contextmanager
+def _bar(head: str, total: int | None, tail: str, **fields: Any) -> Iterator[Callable[..., None]]:
+    """A bar with its elapsed and remaining time, and no progress line beside it; without a total, a percentage.
+
+    When the terminal goes away, the work continues without it.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    clear_line()
+    bar = Progress(
+        *([TextColumn(head)] if head else []),
+        BarColumn(),
+        TaskProgressColumn() if total is None else MofNCompleteColumn(),
+        *(TextColumn(tail), TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn()),
+        TextColumn("remaining"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("", total=total, **fields)
+
+    def show(**values: Any) -> None:
+        with suppress(OSError):
+            bar.update(task, **values)
+
+    _Line._open.append(None)
+    with suppress(OSError):
+        bar.start()
+    try:
+        yield show
+    finally:
+        with suppress(OSError):
+            bar.stop()
+        _Line._open.remove(None)

@@ -1,1 +1,0 @@
-"""Commands for people and other raters: annotation, triage, raters."""

@@ -1,1 +1,0 @@
-"""Commands that print results: agreement, leaderboards, metrics, gates, reports."""

@@ -1,0 +1,676 @@
+"""The people beside a judge: annotators, their cases and answers, and how disagreements are settled."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple, TypeVar
+
+from recjudge_tui.domain.annotation import (
+    FEWEST_ANNOTATORS,
+    THIRD_PERSON,
+    AnswerOption,
+    AspectAnswer,
+    AspectQuestion,
+    CaseAnswers,
+)
+from recjudge_tui.domain.material import Material, UserView
+from recjudge_tui.domain.prompt import AspectSpec, Prompt
+from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.roles import REVIEWED
+from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.run_options import SEED
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import NotFoundError, RunError, UsageError
+from recjudge_tui.people.raters import RaterSummary, combine, is_known
+from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.protocols.templates.rendering import system_text, user_text
+from recjudge_tui.runs.plan.domain import in_words_of
+from recjudge_tui.runs.plan.plan import default_prompt
+from recjudge_tui.runs.plan.requests import material_now, setup_of
+from recjudge_tui.runs.plan.selection import select_cases
+from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan.users import cases_of_users
+from recjudge_tui.stats.combining import Rule
+from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
+from recjudge_tui.store.data import ItemViews
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import (
+    NewTask,
+    Task,
+    Vote,
+    add_tasks,
+    excluded_cases,
+    finished_task,
+    last_position,
+    newest_run,
+    own_tasks,
+    project_assignments,
+    run_shows,
+    save_agreed,
+    settled_cases,
+    skip_task,
+    submit_verdict,
+    task_annotators,
+    votes,
+)
+from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
+from recjudge_tui.store.raters import ensure_rater, list_raters
+from recjudge_tui.store.runs import run_row
+
+# ---- case --------------------------------------------------------------------------------------------------------
+
+
+# a section about the form of the reply: from its heading to the next heading of the same rank, or to the end
+_FORM = re.compile(r"^(#+)[ ]*(?:output|reply|answer|response)\b[^\n]*\n.*?(?=^\1[ ]|\Z)", re.I | re.M | re.S)
+_PAIR_KEYS = {1.0: ("1", "a"), 0.0: ("0", "t"), -1.0: ("2", "b")}
+_PAIR_WORDS = {1.0: "List 1", 0.0: "Tie", -1.0: "List 2"}
+_EMPTY_USER: dict[str, object] = {
+    "attributes": {},
+    "as_of": "",
+    "history": (),
+    "searches": (),
+    "clicks": (),
+    "browsed": (),
+    "preferences": (),
+}
+
+
+class ShownCase(NamedTuple):
+    """What the annotator sees. `material` holds the lists in the order shown, without the names of their systems.
+
+    `issues` are the names and meanings of the flags; empty if the protocol has no flags.
+    """
+
+    material: Material
+    guidelines: str
+    questions: tuple[AspectQuestion, ...]
+    issues: tuple[tuple[str, str], ...]
+
+
+def shown_case(db: Database, task: Task) -> ShownCase:
+    """The case of a task, in the task's order: as the task's run showed it to the judge, or else with the present data.
+
+    Raises PromptError when the guidelines cannot be rendered.
+    """
+    chosen = protocol_named(task.protocol)
+    prompt, settings = prompt_by_id(db, task.prompt_id), settings_for(chosen.name)
+    material: Material | None = None
+    if task.run_id is not None:
+        _, settings, _, prompt = setup_of(db, run_row(db, task.run_id))
+        if run_shows(db, task.run_id, task.case_id):
+            material = load_material(db, task.run_id, task.case_id, settings.top_k)
+            # a scored example reveals somebody's answer about another text, and not every judge is shown one
+            material = material.model_copy(update={"example": None})
+    else:
+        prompt = in_words_of(db, task.project_id, prompt, settings)
+    material = material or material_now(db, case_row(db, task.case_id), chosen.facts, settings)
+    prompt = _without_own_example(prompt, material, task.case_id)
+    material = material.model_copy(update={"user": _shown_parts(material.user, prompt)})
+    return ShownCase(
+        material=material.swapped() if task.first == "b" else material,
+        guidelines=guidelines(prompt, settings.top_k),
+        questions=tuple(_aspect_question(prompt, spec, task.first) for spec in prompt.aspects),
+        issues=tuple((issue.name, prompt.worded(issue.meaning)) for issue in prompt.issues),
+    )
+
+
+def _without_own_example(prompt: Prompt, material: Material, case_id: int) -> Prompt:
+    """The prompt without examples made from this case, since these reveal an answer."""
+    if not prompt.examples:
+        return prompt
+    case_text = user_text(prompt, material, "")
+    kept = tuple(
+        example
+        for example in prompt.examples
+        if example.title != f"case {case_id}" and not _all_in(case_text, example.input.values())
+    )
+    return prompt.model_copy(update={"examples": kept})
+
+
+def _all_in(case_text: str, example_parts: Iterable[object]) -> bool:
+    """Whether the text of the case contains every line of an example."""
+    lines = [
+        str(line).strip()
+        for part in example_parts
+        for line in (part if isinstance(part, (list, tuple)) else [part])
+    ]
+    return bool(lines) and all(line in case_text for line in lines)
+
+
+def guidelines(prompt: Prompt, top_k: int) -> str:
+    """The judge's instructions, questions and meanings of answers, without the form of the reply."""
+    # as published, they stand below the case, which an annotator sees by itself
+    prompt = prompt.with_variables({name: "no" for name in prompt.variables if name == "published"})
+    instructions = _FORM.sub("", system_text(prompt, top_k)).strip()
+    facts = protocol_facts(prompt.protocol)
+    names = facts.list_names
+    head = f"{names[0]} and {names[1]} are List 1 and List 2 here.\n\n" if facts.of_pairs else ""
+    answers = [
+        f"- {label.reply}: {label.meaning}"
+        for label in prompt.labels
+        if label.meaning and label.meaning not in instructions
+    ]
+    questions = [
+        f"- {spec.name.replace('_', ' ')}: {question}"
+        for spec in prompt.aspects
+        if (question := prompt.worded(spec.question)) and question not in instructions
+    ]
+    parts = [head + instructions]
+    if questions:
+        parts.append("# Questions\n" + "\n".join(questions))
+    if answers:
+        parts.append("# Answers\n" + "\n".join(answers))
+    return "\n\n".join(parts)
+
+
+def _shown_parts(user: UserView, prompt: Prompt) -> UserView:
+    """The user with only those fields that the prompt shows to a judge."""
+    hidden = [name for name in _EMPTY_USER if not re.search(rf"\buser\.{name}\b", prompt.user)]
+    return user.model_copy(update={name: _EMPTY_USER[name] for name in hidden})
+
+
+def of_lists(question: str, names: tuple[str, str]) -> str:
+    """`Which list is better?` for `Which set is better?`: the annotator sees List 1 and List 2."""
+    for place, name in enumerate(names, 1):
+        if " " in name:
+            question = re.sub(rf"\b{re.escape(name)}\b", f"List {place}", question)
+            question = re.sub(
+                rf"\b(which|each|either|neither) {name.split()[0]}\b", r"\1 list", question, flags=re.I
+            )
+    return question
+
+
+def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQuestion:
+    question = prompt.worded(spec.question)
+    if first:
+        question = of_lists(question, protocol_facts(prompt.protocol).list_names)
+    if prompt.scale is not None:
+        return AspectQuestion(spec.name, question, (), prompt.scale.low, prompt.scale.high)
+    labels = prompt.labels_of(spec.name)
+    names = {label.value: label.name for label in labels}
+    if not first:
+        ordered = sorted(labels, key=lambda label: label.value)
+        options = [
+            AnswerOption((str(n % 10),), label.reply, label.value, label.name)
+            for n, label in enumerate(ordered, 1)
+        ]
+        return AspectQuestion(spec.name, question, tuple(options[:10]))
+    # values refer to system a; turn the sign when system b is shown first
+    sign = -1.0 if first == "b" else 1.0
+    if set(names) == set(_PAIR_KEYS):
+        pair = (
+            AnswerOption(_PAIR_KEYS[v], _PAIR_WORDS[v], sign * v + 0.0, names[sign * v + 0.0])
+            for v in _PAIR_KEYS
+        )
+        return AspectQuestion(spec.name, question, tuple(pair))
+    graded = sorted(labels, key=lambda label: -label.value)
+    turned = [
+        AnswerOption(
+            (str(n % 10),), _graded(label.value), sign * label.value + 0.0, names[sign * label.value + 0.0]
+        )
+        for n, label in enumerate(graded, 1)
+        if sign * label.value in names
+    ]
+    return AspectQuestion(spec.name, question, tuple(turned[:10]))
+
+
+def _graded(value: float) -> str:
+    side = "List 1" if value > 0 else "List 2"
+    return f"{side} by {abs(value):g}" if value else "Tie"
+
+
+# ---- assignment --------------------------------------------------------------------------------------------------
+
+
+Case = TypeVar("Case")
+Rater = TypeVar("Rater", str, int)
+
+
+@dataclass(frozen=True)
+class AssignmentRequest:
+    """Which cases to assign to whom.
+
+    `per_case`: annotators per case. `overlap`: the share (0 to 1) of cases that all `annotators` judge; one annotator
+    judges each of the others. Without either, two annotators judge each case, or one if there is only one.
+    `prompt` provides the guidelines; if empty, the prompt of the protocol's newest run does, else the default prompt.
+    `sample` takes one case per user first, and first of those that a judge has judged; `seed` draws the users as in a run.
+    """
+
+    protocol: str
+    annotators: tuple[str, ...]
+    prompt: str = ""
+    sample: int | None = None
+    overlap: float | None = None
+    per_case: int | None = None
+    seed: int = SEED
+    systems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AnnotationPlan:
+    """The result of a plan.
+
+    `cases` have at least one annotator, `shared` two or more. `assigned` counts the new tasks per annotator, `left_out`
+    the unassigned cases per reason.
+    """
+
+    protocol: str
+    prompt: str
+    cases: int
+    shared: int
+    assigned: dict[str, int]
+    left_out: dict[str, int]
+
+    def lines(self) -> list[str]:
+        """The plan in text, one fact per line."""
+        tasks = ", ".join(f"{name} {count:,}" for name, count in self.assigned.items())
+        return [
+            f"{self.protocol} by {self.prompt}: {self.cases:,} cases, {self.shared:,} of them with two or more annotators",
+            f"newly assigned: {tasks}",
+            *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items()),
+        ]
+
+
+def assign(
+    cases: Sequence[Case],
+    raters: Sequence[Rater],
+    wanted: Sequence[int],
+    taken: Mapping[Case, Collection[Rater]],
+    excluded: Mapping[Rater, Collection[Case]],
+    seed: int,
+) -> dict[Rater, list[Case]]:
+    """Assign each case until `wanted[i]` raters have case i, counting those who have it already (`taken`).
+
+    The raters with the fewest new cases are chosen; ties are broken at random. Nobody gets a case twice, or one of
+    their `excluded` cases. If nothing is taken or excluded, the numbers of cases per rater differ by at most one. The
+    order of `raters` does not matter. Each rater's cases are in a random order.
+    """
+    rng = random.Random(f"{seed} assign")
+    loads: dict[Rater, list[Case]] = {rater: [] for rater in sorted(raters)}
+    for case, needed in zip(cases, wanted, strict=True):
+        holders = taken.get(case, ())
+        free = [r for r in loads if r not in holders and case not in excluded.get(r, ())]
+        rng.shuffle(free)
+        free.sort(key=lambda rater: len(loads[rater]))
+        for rater in free[: max(needed - len(holders), 0)]:
+            loads[rater].append(case)
+    for rater, load in loads.items():
+        random.Random(f"{seed} order {rater}").shuffle(load)
+    return loads
+
+
+def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -> AnnotationPlan:
+    """Assign cases and store the tasks in one transaction. Earlier assignments stay as they are.
+
+    Raises UsageError for invalid names, numbers or prompts, and when nothing is left to assign; RunError when the
+    project has no case to judge.
+    """
+    chosen = protocol_named(request.protocol)
+    names = checked_annotators(request)
+    load_shipped(db)
+    prompt_id, version, prompt, run_id = _guidelines(db, project_id, chosen, request.prompt)
+    settings = _settings(chosen, request)
+    left_out: Counter[str] = Counter()
+    keys = _cases(db, project_id, chosen, settings, left_out)
+    if not keys:
+        reasons = ", ".join(f"{count} × {reason}" for reason, count in left_out.items())
+        raise RunError("no case to judge", f"Left out: {reasons or 'nothing'}.")
+    with db.transaction():
+        ids = {ensure_rater(db, project_id, name, "annotator"): name for name in names}
+        cases = ensure_cases(db, project_id, keys)
+        taken = task_annotators(db, project_id, chosen.name, ids)
+        excluded = {rater: excluded_cases(db, rater, chosen.name) for rater in ids}
+        loads = _assigned(cases, ids, request, taken, excluded)
+        for rater_id, load in loads.items():
+            start = last_position(db, rater_id, chosen.name)
+            firsts = _firsts(
+                len(load), f"{request.seed} first {ids[rater_id]} {start}", chosen.facts.unit == "pair"
+            )
+            tasks = [
+                NewTask(rater_id, case, start + place, first)
+                for place, (case, first) in enumerate(zip(load, firsts, strict=True), 1)
+            ]
+            add_tasks(db, project_id, chosen.name, prompt_id, run_id, tasks)
+        _refuse_empty_plan(loads, ids, cases, taken, excluded)
+    annotator_counts = Counter(case for load in loads.values() for case in load)
+    annotator_counts.update({case: len(taken[case]) for case in cases if case in taken})
+    if len(annotator_counts) < len(cases):
+        left_out["no annotator is free"] += len(cases) - len(annotator_counts)
+    return AnnotationPlan(
+        protocol=chosen.name,
+        prompt=f"{prompt.name}@{version}",
+        cases=len(annotator_counts),
+        shared=sum(count >= FEWEST_ANNOTATORS for count in annotator_counts.values()),
+        assigned={ids[rater]: len(load) for rater, load in loads.items()},
+        left_out=dict(left_out),
+    )
+
+
+def checked_annotators(request: AssignmentRequest) -> tuple[str, ...]:
+    """The annotators' names, stripped. Raises UsageError for missing, repeated or unreadable names and invalid numbers."""
+    names = tuple(name.strip() for name in request.annotators)
+    if not names or not all(names):
+        raise UsageError("annotators need names", next_step="Add --annotators ana,ben.")
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise UsageError(f"annotator named twice: {', '.join(doubled)}")
+    odd = [name for name in names if one_line(name, 60) != name]
+    if odd:
+        raise UsageError(
+            f"the name “{one_line(odd[0], 60)}” cannot be displayed", next_step="Choose another name."
+        )
+    if request.overlap is not None and request.per_case is not None:
+        raise UsageError("--overlap and --per-case cannot be combined", next_step="Use one of them.")
+    if request.overlap is not None and not 0 <= request.overlap <= 1:
+        raise UsageError(f"the overlap must be between 0 and 1, not {request.overlap:g}")
+    if request.per_case is not None and request.per_case < 1:
+        raise UsageError("a case needs at least one annotator")
+    if request.sample is not None and request.sample < 1:
+        raise UsageError("a sample needs at least one case")
+    return names
+
+
+def _guidelines(
+    db: Database, project_id: int, chosen: Protocol, prompt_name: str
+) -> tuple[int, int, Prompt, int | None]:
+    """(id, version, prompt, run id): the prompt with the guidelines, and the newest run that used it, if any."""
+    newest = None if prompt_name else newest_run(db, project_id, chosen.name)
+    default = newest["prompt"] if newest is not None else default_prompt(db, project_id, chosen)
+    prompt_id, version, stored = get_prompt(db, prompt_name or default)
+    if stored.protocol != chosen.facts.prompt_protocol:
+        raise UsageError(
+            f"prompt “{stored.name}” is for {stored.protocol}, not for {chosen.facts.prompt_protocol}"
+        )
+    run = newest_run(db, project_id, chosen.name, prompt_id)
+    return prompt_id, version, stored, None if run is None else run["id"]
+
+
+def _settings(chosen: Protocol, request: AssignmentRequest) -> RunSettings:
+    return settings_for(chosen.name, sample=request.sample, seed=request.seed, systems=request.systems)
+
+
+def _cases(
+    db: Database, project_id: int, chosen: Protocol, settings: RunSettings, left_out: Counter[str]
+) -> list[CaseKey]:
+    """The cases that a run with these settings would judge. Counts the other cases in `left_out`.
+
+    A sample begins with what a judge has judged, since only there people and judge can be compared, and takes one case
+    of each user before a second of any.
+    """
+    selection = select_cases(db, project_id, chosen.facts.unit, settings)
+    if settings.sample is not None:
+        judged: set[CaseKey] = set()
+        for rater in list_raters(db, project_id):
+            if rater["kind"] in REVIEWED:
+                judged |= judged_cases(db, rater["id"], chosen.name)
+        selection = selection._replace(by_user=_in_turns(selection.by_user, judged, settings.seed))
+    cases: list[CaseKey] = []
+    for _, keys in cases_of_users(
+        db, project_id, selection, settings, chosen.facts, ItemViews(db, project_id)
+    ):
+        cases += keys
+        if settings.sample is not None and len(cases) >= settings.sample:
+            break
+    left_out.update(selection.left_out)
+    return cases[: settings.sample]
+
+
+def _in_turns(
+    by_user: Iterable[tuple[str, list[CaseKey]]], judged: Collection[CaseKey], seed: int
+) -> list[tuple[str, list[CaseKey]]]:
+    """A case of each user, then a second of each; judged cases before all others. A user's pairs are in random order."""
+    keys_of: dict[str, list[CaseKey]] = {}
+    for user, keys in by_user:
+        keys_of.setdefault(user, []).extend(keys)
+    turns: list[tuple[bool, int, str, CaseKey]] = []
+    for user, keys in keys_of.items():
+        random.Random(f"{seed} cases of {user}").shuffle(keys)
+        keys.sort(key=lambda key: key not in judged)
+        turns += [(key not in judged, turn, user, key) for turn, key in enumerate(keys)]
+    turns.sort(key=lambda entry: entry[:2])
+    return [(user, [key]) for _, _, user, key in turns]
+
+
+def _assigned(
+    cases: list[int],
+    ids: Mapping[int, str],
+    request: AssignmentRequest,
+    taken: Mapping[int, set[int]],
+    excluded: Mapping[int, set[int]],
+) -> dict[int, list[int]]:
+    """New cases per rater id. Uses names instead of ids, so that a seed gives the same result in another database."""
+    raters = {name: rater for rater, name in ids.items()}
+    rng = random.Random(f"{request.seed} cases")
+    order = list(range(len(cases)))
+    rng.shuffle(order)
+    by_place = {place: cases[place] for place in order}
+    holders = {
+        place: {ids.get(rater, f"\n{rater}") for rater in taken.get(case, ())}
+        for place, case in by_place.items()
+    }
+    wanted = [_wanted(request, rank, len(order), holders[place], raters) for rank, place in enumerate(order)]
+    most = max((len(holders[place] | raters.keys()) for place in order), default=0)
+    if request.per_case is not None and request.per_case > most:
+        raise UsageError(
+            f"{request.per_case} annotators per case need at least {request.per_case} names",
+            f"You gave {len(ids)}.",
+        )
+    excluded_places = {
+        ids[rater]: {place for place, case in by_place.items() if case in excluded_ids}
+        for rater, excluded_ids in excluded.items()
+    }
+    loads = assign(order, list(raters), wanted, holders, excluded_places, request.seed)
+    return {raters[name]: [cases[place] for place in load] for name, load in loads.items()}
+
+
+def _wanted(
+    request: AssignmentRequest, rank: int, cases: int, holders: set[str], raters: Collection[str]
+) -> int:
+    """The number of annotators for the case at position `rank` in the seed's order."""
+    if request.per_case is not None:
+        return request.per_case
+    if request.overlap is None:
+        return min(FEWEST_ANNOTATORS, len(holders | set(raters)))
+    return len(holders | set(raters)) if rank < round(request.overlap * cases) else 1
+
+
+def _firsts(count: int, seed: str, pair: bool) -> list[str]:
+    """Which list each task shows first: "a" and "b" equally often (within one), in random order; "" without a pair."""
+    if not pair:
+        return [""] * count
+    rng = random.Random(seed)
+    sides = ["a", "b"] if rng.random() < 0.5 else ["b", "a"]
+    firsts = [sides[place % 2] for place in range(count)]
+    rng.shuffle(firsts)
+    return firsts
+
+
+def _refuse_empty_plan(
+    loads: Mapping[int, list[int]],
+    ids: Mapping[int, str],
+    cases: Sequence[int],
+    taken: Mapping[int, set[int]],
+    excluded: Mapping[int, set[int]],
+) -> None:
+    """Raises UsageError when the plan adds no task; this rolls back the surrounding transaction."""
+    if any(loads.values()):
+        return
+    blocked = [ids[rater] for rater, case_ids in excluded.items() if any(case in case_ids for case in cases)]
+    if blocked and not any(case in taken for case in cases):
+        raise UsageError(
+            f"{', '.join(sorted(blocked))} cannot judge these cases again",
+            "These cases are assigned to them under another protocol, and a person gives one verdict per case.",
+            "Use another name for this protocol, such as ana-arena.",
+        )
+    raise UsageError(
+        "nothing is left to assign",
+        "Every case already has its annotators.",
+        "Raise --per-case, --overlap or --sample, or name other annotators.",
+    )
+
+
+# ---- adjudication ------------------------------------------------------------------------------------------------
+
+
+class Ballot(NamedTuple):
+    """One annotator's answers about a case, to be shown without the name. `words` has one text per question of the dispute,
+    empty for a question without an answer."""
+
+    words: tuple[str, ...]
+    note: str
+    rater_id: int
+
+
+class Dispute(NamedTuple):
+    """A case on which annotators disagree, as shown to the third person. `questions` are those with different answers."""
+
+    case_id: int
+    task: Task
+    shown: ShownCase
+    questions: tuple[AspectQuestion, ...]
+    ballots: tuple[Ballot, ...]
+
+
+class Queue(NamedTuple):
+    """The number of disputed cases, and the ids of those not settled yet, in the order in which they are shown."""
+
+    disputed: int
+    left: tuple[int, ...]
+
+
+def annotators_of(db: Database, project_id: int, protocol: str) -> list[str]:
+    """The names of the annotators with tasks of the protocol."""
+    return [
+        assignment.rater
+        for assignment in project_assignments(db, project_id)
+        if assignment.protocol == protocol
+    ]
+
+
+def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule, name: str) -> RaterSummary:
+    """Make a consensus rater by a rule. It covers each case that at least two annotators of the protocol judged.
+
+    Raises what `combine` raises, and UsageError when fewer than two people annotate.
+    """
+    annotators = annotators_of(db, project_id, protocol)
+    return combine(db, project_id, name, rule, annotators, FEWEST_ANNOTATORS, protocol=protocol)
+
+
+def start_adjudication(db: Database, project_id: int, protocol: str, name: str) -> int:
+    """Create the consensus rater `name` if it is new, and store the verdicts on which all annotators agree.
+
+    Returns the rater's id. Raises UsageError when the name is empty, or belongs to another kind of rater, to a
+    consensus made by a rule, or to one for another protocol.
+    """
+    if not name.strip():
+        raise UsageError("the third person needs a name", next_step="Add --name NAME.")
+    recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
+    with db.transaction():
+        is_known(db, project_id, name, "consensus", recipe)
+        rater_id = ensure_rater(db, project_id, name, "consensus", recipe)
+        agreed = [
+            (case_id, AspectAnswer(aspect, aspect_votes[0].value, aspect_votes[0].label))
+            for case_id, aspect, aspect_votes in _shared_votes(votes(db, project_id, protocol))
+            if len({vote.value for vote in aspect_votes}) == 1
+        ]
+        save_agreed(db, project_id, rater_id, protocol, agreed)
+    return rater_id
+
+
+def queue_of(db: Database, project_id: int, rater_id: int, protocol: str) -> Queue:
+    """The disputed cases of the protocol, and which of them the third person has not settled."""
+    disputed = sorted(_disputes(votes(db, project_id, protocol)))
+    settled = settled_cases(db, rater_id, protocol)
+    return Queue(len(disputed), tuple(case for case in disputed if case not in settled))
+
+
+def dispute_of(db: Database, project_id: int, rater_id: int, protocol: str, case_id: int) -> Dispute:
+    """A disputed case with its ballots.
+
+    The list shown first and the order of the ballots are random but depend on the case only, so they stay the same when
+    the case is opened again. Raises NotFoundError when the annotators no longer disagree.
+    """
+    case_votes = [vote for vote in votes(db, project_id, protocol) if vote.case_id == case_id]
+    aspects = _disputes(case_votes).get(case_id)
+    if not aspects:
+        raise NotFoundError(
+            "the annotators no longer disagree on this case", next_step="Continue with the next case."
+        )
+    model = finished_task(db, project_id, protocol, case_id)
+    rng = random.Random(f"{protocol} {case_id}")
+    first = rng.choice("ab") if model.first else ""
+    task = model._replace(
+        id=0, rater_id=rater_id, first=first, state="open", reason="", seconds=0.0, revealed=False
+    )
+    shown = shown_case(db, task)
+    questions = tuple(question for question in shown.questions if question.aspect in aspects)
+    people = sorted({vote.rater_id for vote in case_votes})
+    rng.shuffle(people)
+    ballots = tuple(
+        _ballot([vote for vote in case_votes if vote.rater_id == rater], questions) for rater in people
+    )
+    return Dispute(case_id, task, shown, questions, ballots)
+
+
+def settle(
+    db: Database, dispute: Dispute, answers: CaseAnswers | None, seconds: float, reason: str = ""
+) -> None:
+    """Store the third person's answers on the disputed aspects; None stores that the case was skipped, for `reason`."""
+    task = dispute.task
+    with db.transaction():
+        position = last_position(db, task.rater_id, task.protocol) + 1
+        new = NewTask(task.rater_id, task.case_id, position, task.first)
+        add_tasks(db, task.project_id, task.protocol, task.prompt_id, task.run_id, [new])
+        task_id = own_tasks(db, task.rater_id, task.protocol)[-1]
+        if answers is None:
+            skip_task(db, task_id, reason, seconds)
+        else:
+            submit_verdict(db, task_id, answers, seconds, THIRD_PERSON)
+
+
+def ballot_authors(db: Database, dispute: Dispute) -> list[tuple[str, Ballot]]:
+    """(name, ballot) of each annotator, to be shown once the case is settled."""
+    names = {
+        assignment.rater_id: assignment.rater
+        for assignment in project_assignments(db, dispute.task.project_id)
+    }
+    return [(names.get(ballot.rater_id, "somebody"), ballot) for ballot in dispute.ballots]
+
+
+def _shared_votes(ordered_votes: Sequence[Vote]) -> Iterable[tuple[int, str, list[Vote]]]:
+    """(case, aspect, votes) for each aspect that two or more annotators judged. The votes are ordered by case and aspect."""
+    for (case_id, aspect), group in groupby(ordered_votes, key=lambda vote: (vote.case_id, vote.aspect)):
+        aspect_votes = list(group)
+        if len(aspect_votes) >= FEWEST_ANNOTATORS:
+            yield case_id, aspect, aspect_votes
+
+
+def _disputes(ordered_votes: Sequence[Vote]) -> dict[int, set[str]]:
+    """case id -> the aspects on which its annotators disagree. Cases without a disagreement have no entry."""
+    disputes: dict[int, set[str]] = {}
+    for case_id, aspect, aspect_votes in _shared_votes(ordered_votes):
+        if len({vote.value for vote in aspect_votes}) > 1:
+            disputes.setdefault(case_id, set()).add(aspect)
+    return disputes
+
+
+def _ballot(own_votes: Sequence[Vote], questions: Sequence[AspectQuestion]) -> Ballot:
+    by_aspect = {vote.aspect: vote for vote in own_votes}
+    return Ballot(
+        tuple(_words(by_aspect.get(question.aspect), question) for question in questions),
+        next((vote.note for vote in own_votes if vote.note), ""),
+        own_votes[0].rater_id,
+    )
+
+
+def _words(vote: Vote | None, question: AspectQuestion) -> str:
+    if vote is None:
+        return ""
+    words = {option.value: option.words for option in question.options}
+    return words.get(vote.value) or f"{vote.value:g}"

@@ -1,1 +1,0 @@
-"""Raters made without a model: consensus, ensembles, metrics."""
