@@ -18,7 +18,6 @@ from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.ratings import add_scale
-from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.verdicts import Project, give, import_target, new_project, table, text_case
 
 TONES = ("warm", "cold", "odd")
@@ -153,7 +152,3 @@ def test_means_of_raters_are_refused(tones: Project) -> None:
     made = table(tones, "agreement", truth="ann", raters=("one", "two"), ensembles=True)
     assert not made.rows
     assert NO_ORDER in _said(made)
-
-
-def test_the_app_begins_with_kappa(tones: Project) -> None:
-    assert load_agreement(tones.db, tones.id, AgreementChoice()).stat == "kappa"

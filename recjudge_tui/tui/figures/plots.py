@@ -115,7 +115,7 @@ def lines(
     if axes.level is not None:
         _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
     bright = points[chosen].group
-    for name in sorted({point.group for point in points}, key=lambda name: name == bright):
+    for name in sorted(dict.fromkeys(point.group for point in points), key=lambda name: name == bright):
         own = [point for point in points if point.group == name]
         _line(
             sheet,
