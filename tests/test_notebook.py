@@ -145,12 +145,6 @@ def test_which_project(judged: Path, tmp_path: Path) -> None:
     assert "a, b" in several.value.cause
 
 
-def test_an_older_file_is_not_changed_by_reading(project_db: Path) -> None:
-    with connect(project_db) as db:
-        make_project(db)
-        db.execute("DELETE FROM migrations WHERE version = (SELECT max(version) FROM migrations)")
-    with pytest.raises(StoreError, match="older recjudge"):
-        open_project("films", project_db)
 
 
 def test_the_package_alone_loads_nothing_of_it() -> None:

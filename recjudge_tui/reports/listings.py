@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.domain.steps import Step
@@ -258,6 +257,8 @@ def runs(db: Database, of: Project | None = None) -> Table:
 
 def _address(run: StoredRow) -> str:
     """The servers and the names of the variables that the run's judge has, where they are not its provider's own."""
+    from recjudge_tui.domain.judge import JudgeSpec
+
     try:
         return JudgeSpec.model_validate_json(run["stored_judge"]).where
     except ValueError:

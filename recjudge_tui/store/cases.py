@@ -11,10 +11,8 @@ from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.event_types import owned
 from recjudge_tui.domain.made_lists import PLANTED, PREFIXES, FaultKind
-from recjudge_tui.domain.material import CaseKind, ExplanationView, Material, SlateView, UserView, json_text
 from recjudge_tui.domain.occasions import (
     EVERY_OCCASION,
     Occasion,
@@ -34,6 +32,8 @@ from recjudge_tui.store.database import Database, explained
 from recjudge_tui.store.facts import held_out_type, shown_event
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.base import Model
+    from recjudge_tui.domain.material import CaseKind, ExplanationView, Material, SlateView, UserView
     from recjudge_tui.stats.arrays import IntArray
 
 
@@ -729,6 +729,8 @@ def snapshot_text(view: Model) -> str:
     A user's or a list's content is assembled from the texts of its events and items, which many snapshots
     share.
     """
+    from recjudge_tui.domain.material import SlateView, UserView
+
     if isinstance(view, SlateView):
         return f'{{"items":[{",".join(map(_COMPACT, view.items))}]}}'
     if isinstance(view, UserView):
@@ -738,6 +740,8 @@ def snapshot_text(view: Model) -> str:
 
 def _fields(user: UserView) -> Iterator[str]:
     """The fields in the order of the model."""
+    from recjudge_tui.domain.material import json_text
+
     yield f'"user_id":{json_text(user.user_id)}'
     if user.attributes:
         yield f'"attributes":{json_text(user.attributes)}'
@@ -753,6 +757,8 @@ def _fields(user: UserView) -> Iterator[str]:
 
 def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Material:
     """What the run shows of a case, as stored when the run was planned. Raises NotFoundError."""
+    from recjudge_tui.domain.material import Material
+
     row = db.row(
         """SELECT c.kind, u.content AS user, a.content AS slate_a, b.content AS slate_b, e.content AS explanation,
              x.content AS example
@@ -781,13 +787,19 @@ def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Materi
 # neighbouring cases of a run share the user and some of the lists
 @lru_cache(maxsize=64)
 def _user(content: str) -> UserView:
+    from recjudge_tui.domain.material import UserView
+
     return UserView.model_validate_json(content)
 
 
 @lru_cache(maxsize=256)
 def _slate(content: str) -> SlateView:
+    from recjudge_tui.domain.material import SlateView
+
     return SlateView.model_validate_json(content)
 
 
 def _explanation(content: str | None) -> ExplanationView | None:
+    from recjudge_tui.domain.material import ExplanationView
+
     return None if content is None else ExplanationView.model_validate_json(content)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from recjudge_tui.domain.material import ExplanationView, ItemView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, OccasionFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
@@ -16,7 +15,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import held_out_type, shown_event, shown_events, with_unit_in
 
 if TYPE_CHECKING:
-    from recjudge_tui.domain.material import ImageView, ItemView
+    from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView
 
 
 # ---- catalogue ---------------------------------------------------------------------------------------------------
@@ -365,6 +364,8 @@ class ItemViews:
 
         An unknown item has its id as title.
         """
+        from recjudge_tui.domain.material import ItemView
+
         unread = sorted(set(ids).difference(self._views))
         if unread:
             self._views.update((item, ItemView(item_id=item, title=item)) for item in unread)
@@ -439,6 +440,8 @@ def current_explanations(db: Database, project_id: int) -> list[ExplanationKey]:
 
 def explanation_view(db: Database, project_id: int, explanation_id: int) -> ExplanationView:
     """The text and its item with its current description; an unknown item has its id as title."""
+    from recjudge_tui.domain.material import ExplanationView, ItemView
+
     row = db.row(
         """SELECT e.item_id, e.text, i.title, i.brand, i.category, i.attributes FROM explanations e
            LEFT JOIN v_current_items i ON i.project_id = e.project_id AND i.item_id = e.item_id

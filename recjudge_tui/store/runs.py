@@ -7,23 +7,19 @@ import sqlite3
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic import ValidationError
-
-from recjudge_tui.domain.calls import PROFILE, Order
-from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS, RaterKind
-from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
 from recjudge_tui.errors import LeaseLostError, NotFoundError
-from recjudge_tui.store.calls import restore_superseded
 from recjudge_tui.store.cases import ShownCase, of_several_occasions
 from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
 from recjudge_tui.store.facts import sane_name, sql_list
-from recjudge_tui.store.prompts import UsedPrompt, used_prompt
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.calls import Order
+    from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
+    from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
+    from recjudge_tui.store.prompts import UsedPrompt
 
 
 # ---- runs --------------------------------------------------------------------------------------------------------
@@ -132,6 +128,8 @@ def run_summary(db: Database, run_id: int) -> sqlite3.Row:
 
 def run_progress(db: Database, run_id: int) -> Progress:
     """The counts of the run's committed calls. Raises NotFoundError."""
+    from recjudge_tui.domain.run import Progress
+
     row = db.row(
         """SELECT count(*) AS calls, ifnull(sum(state = 'done'), 0) AS done, ifnull(sum(state = 'failed'), 0) AS failed,
              ifnull(sum(cached_from IS NOT NULL), 0) AS cached,
@@ -313,6 +311,8 @@ def delete_run(db: Database, run_id: int) -> None:
     """Delete a run with its calls, answers and verdicts, and its rater if the rater has nothing else. Verdicts of the
     rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file.
     """
+    from recjudge_tui.store.calls import restore_superseded
+
     row = run_row(db, run_id)
     with db.transaction():
         db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
@@ -637,6 +637,8 @@ class CallTotals(NamedTuple):
 
 def run_conditions(db: Database, project_id: int) -> list[RunConditions]:
     """The runs of a project, oldest first."""
+    from recjudge_tui.store.prompts import used_prompt
+
     rows = db.rows(
         """SELECT ru.id, r.name, r.kind, ru.protocol, ru.judge, ifnull(ru.identity, ''), ru.settings, ru.prompt_id
            FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id""",
@@ -699,6 +701,8 @@ class CaseStatus(NamedTuple):
 
 def case_statuses(db: Database, run_id: int, aspect: str) -> list[CaseStatus]:
     """Every case of a run in the order of its calls, with its verdict on `aspect`."""
+    from recjudge_tui.domain.calls import PROFILE
+
     return db.records(
         CaseStatus,
         """SELECT k.case_id, c.user_id, c.system_a, c.system_b, sum(k.state = 'planned'), max(v.value)
@@ -808,6 +812,8 @@ def judges_used(db: Database) -> list[sqlite3.Row]:
 
 def project_judges(db: Database, project_id: int) -> tuple[JudgeSpec, ...]:
     """The judges used in a project, most recently used first, each at the address of its last run."""
+    from recjudge_tui.domain.judge import JudgeSpec
+
     rows = db.rows(
         """SELECT judge, json_extract(judge, '$.spec') AS spec
            FROM runs WHERE project_id = ? GROUP BY spec HAVING id = max(id) ORDER BY max(id) DESC""",
@@ -831,12 +837,14 @@ def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
 
     A record that this version cannot read is ignored.
     """
+    from recjudge_tui.domain.judge import Capabilities
+
     text = db.value(
         "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?", (judge.spec, _servers(judge))
     )
     try:
         return None if text is None else Capabilities.model_validate_json(text)
-    except ValidationError:
+    except ValueError:
         return None
 
 

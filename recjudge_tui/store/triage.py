@@ -11,7 +11,6 @@ from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.filters import DECIDED, conditions
-from recjudge_tui.store.prompts import prompt_by_id
 from recjudge_tui.store.raters import ensure_rater, find_rater
 
 Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
@@ -219,6 +218,8 @@ def choices(db: Database, verdict_id: int) -> Choices:
     For a verdict without a run, those of the prompt of the protocol's newest run, else of the protocol's newest prompt;
     without a prompt, the labels given so far. Raises NotFoundError, or UsageError when there are none.
     """
+    from recjudge_tui.store.prompts import prompt_by_id
+
     verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
     if verdict is None:
         raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,10 +17,12 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from recjudge_tui.store.answers import ChangedCase
 from recjudge_tui.tui.compare.text import case_cells, case_head
 from recjudge_tui.tui.kit.glyphs import ascii_wanted, glyphs
 from recjudge_tui.tui.kit.windows import Windows
+
+if TYPE_CHECKING:
+    from recjudge_tui.store.answers import ChangedCase
 
 KEPT_WINDOWS = 8
 

@@ -11,7 +11,6 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Row, Table, note_kind, save_text
-from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.kit.exporting import export_table
@@ -19,6 +18,7 @@ from recjudge_tui.tui.kit.exporting import export_table
 if TYPE_CHECKING:
     from recjudge_tui.reports.changes import Changes, Part
     from recjudge_tui.shapes import Meeting
+    from recjudge_tui.store.answers import Cell
 
 DIFF_ENDINGS = (".diff", ".patch")
 

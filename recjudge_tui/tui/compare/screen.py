@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,7 +18,6 @@ from textual.widgets import DataTable, Static
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.answers import Cell, ChangedCase
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.compare import text as words
@@ -39,6 +38,9 @@ from recjudge_tui.tui.kit.glyphs import case_number, glyphs, number
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
 from recjudge_tui.tui.kit.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from recjudge_tui.store.answers import Cell, ChangedCase
 
 _DIFF, _LISTED = "prompts.diff", "changed-cases.csv"
 _NOBODY = """Nothing has been judged yet.

@@ -11,12 +11,12 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.marks import CI
-from recjudge_tui.store.answers import Cell, ChangedCase
 from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, middle, number, short_label
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.changes import Part, PromptChange
+    from recjudge_tui.store.answers import Cell, ChangedCase
 
 _SAID = 19
 _USER = (12, 24)
@@ -60,6 +60,8 @@ def cell_at(part: Part, row: int, column: int) -> tuple[str, Cell] | None:
     first_label, now = (
         short_label(one_line(levels[at].name, _LEVEL)) if at < len(levels) else "any" for at in (row, column)
     )
+    from recjudge_tui.store.answers import Cell
+
     return f"{first_label} to {now}", Cell(*a, *b)
 
 
