@@ -151,7 +151,7 @@ def _print_summary(database: Database) -> None:
     board = table_of(Project(database, identity, _EXAMPLE), "leaderboard", protocol="pairwise", rater="rules")
     shown, _ = readable(board, notes="none")
     write_table(replace(shown, title=f"{shown.title} · {_EXAMPLE}"))
-    click.echo(f"\n{_agreement_line(database, identity, people)}")
+    click.echo(click.wrap_text(f"\n{_agreement_line(database, identity, people)}", 80))
     click.echo(_NEXT)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.domains import Scale, dataset_of
 from recjudge_tui.domain.event_types import JUDGEMENT
@@ -18,7 +18,6 @@ from recjudge_tui.domain.material import CaseKind, ShownEvent
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, import_period, meant_occasions
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList, evaluation_data
 from recjudge_tui.store.cases import (
     ADVERSARIAL_CASE,
     CaseKey,
@@ -35,6 +34,9 @@ from recjudge_tui.store.data import (
 )
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event, shown_events
+
+if TYPE_CHECKING:
+    from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList
 
 # ---- histories ---------------------------------------------------------------------------------------------------
 
@@ -348,6 +350,7 @@ def load_evaluation_data(
     db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
 ) -> EvaluationData:
     """All inputs of a project's offline metrics except the lists; see `stats.retrieval`."""
+    from recjudge_tui.stats.retrieval import evaluation_data
 
     def read() -> EvaluationData:
         items = db.rows(
@@ -384,6 +387,8 @@ def lists_of(
 
 def ranked_lists(rows: Iterable[StoredRow]) -> Iterator[tuple[int, RankedList]]:
     """Slate id and list, from rows (slate, user, context, time, item, score) by slate and rank."""
+    from recjudge_tui.stats.retrieval import RankedList
+
     current: tuple[int, RankedList] | None = None
     for slate_id, user_id, context, served_at, item_id, score in rows:
         if current is None or current[0] != slate_id:
@@ -399,6 +404,8 @@ def ranked_lists(rows: Iterable[StoredRow]) -> Iterator[tuple[int, RankedList]]:
 
 def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
     """user_id -> the held-out events on items, oldest first. Judgements have no mean: their 0 means "not relevant"."""
+    from recjudge_tui.stats.retrieval import HeldOut
+
     means = dict(
         tuple(row)
         for row in db.rows(
