@@ -145,6 +145,14 @@ def test_which_project(judged: Path, tmp_path: Path) -> None:
     assert "a, b" in several.value.cause
 
 
+def test_an_older_file_is_not_changed_by_reading(project_db: Path) -> None:
+    with connect(project_db) as db:
+        make_project(db)
+        db.execute("INSERT INTO migrations VALUES (2, '0002_older.sql', '', '')")
+    before = project_db.read_bytes()
+    with pytest.raises(StoreError, match="another version of recjudge"):
+        open_project("films", project_db)
+    assert project_db.read_bytes() == before
 
 
 def test_the_package_alone_loads_nothing_of_it() -> None:

@@ -504,7 +504,14 @@ def ablation(project: Project, choose: Options) -> Table:
     asked = np.array([question.rater in ids for question in every.base.questions], dtype=np.bool_)
     every = every.among(asked[every.of])
     pairs, left_out = every.current()
-    spent = {part.question.rater: part for part in answers(project, ADVERSARIAL, newest=False)}
+    newest: dict[str, set[int]] = {}
+    for _, rater, part in pairs.parts():
+        newest.setdefault(rater, set()).update(part.row.tolist())
+    spent = {
+        rater: part.among(np.isin(part.row, list(newest[rater])))
+        for part in answers(project, ADVERSARIAL, newest=False)
+        if (rater := part.question.rater) in newest
+    }
     rows: list[Row] = []
     for variant in VARIANTS:
         own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}

@@ -313,9 +313,19 @@ def run_prompts(db: Database, project_id: int, protocol: str) -> list[Prompt]:
 
 
 def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> dict[float, float]:
-    """The value of each finer label of the project's prompts -> the value of the label that it rolls up to."""
+    """The value of each finer label of the project's prompts -> the value of the label that it rolls up to.
+
+    A stored prompt that cannot be read any more has none: its verdicts stay as they are.
+    """
     found: dict[float, float] = {}
-    for prompt in run_prompts(db, project_id, protocol):
+    rows = db.rows(
+        "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY 1", (project_id, protocol)
+    )
+    for row in rows:
+        try:
+            prompt = prompt_by_id(db, row[0])
+        except PromptError:
+            continue
         labels = prompt.labels_of(aspect)
         value = {label.name: label.value for label in labels}
         found |= {label.value: value[label.rolls_up] for label in labels if label.rolls_up is not None}
