@@ -319,7 +319,8 @@ def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> d
     """
     found: dict[float, float] = {}
     rows = db.rows(
-        "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY 1", (project_id, protocol)
+        "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY 1",
+        (project_id, protocol),
     )
     for row in rows:
         try:
