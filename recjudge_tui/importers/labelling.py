@@ -131,6 +131,8 @@ def declared_answers(request: Request, part: Part) -> Iterator[_Answer]:
                 (v for column in part.fields["value"].columns if (v := value_at(record, column)) is not None),
                 [],
             )
+            # doccano's comments are a list
+            note = note.replace("|", " ") if isinstance(value, list) and len(part.task) == 2 else note
             cells = plain_cells(*task)
             options = record.get("options")
             chosen = value[0] if isinstance(value, list) and len(value) == 1 else value

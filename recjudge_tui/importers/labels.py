@@ -518,7 +518,10 @@ def _token(text: str, a: str, b: str) -> str:
     else:
         return text
     word = side_of(fold(text))
-    return EITHER + text if word is not None and word.value != value else NAMED_A if value > 0 else NAMED_B
+    # a rare word for a tie, such as C, is no reason to doubt a name
+    if word is None or word.value == value or (not word.value and fold(text) not in ("tie", "ties", "draw")):
+        return NAMED_A if value > 0 else NAMED_B
+    return EITHER + text
 
 
 def _states_failure(row: Mapping[str, str]) -> bool:

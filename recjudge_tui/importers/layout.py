@@ -435,7 +435,7 @@ class _Parser:
         given["when"] = (
             when
             if own is None
-            else own._replace(
+            else when._replace(
                 has=(*when.has, *own.has),
                 lacks=(*when.lacks, *own.lacks),
                 **{
@@ -732,6 +732,10 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
     notes.columns = part.uses()
     for remark in part.remarks:
         notes.remark(remark)
+    system = part.fields.get("system")
+    if system is not None and system.file is not None and not request.system:
+        named = shown(taken(system, {}, request))
+        notes.remark(f"the file does not name the system: it gets the file's name, {named}")
     reading = _Reading(
         part, request, part.answers(), set(), set(), {column: Counter() for column in part.count}
     )
@@ -949,7 +953,7 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
     fields_there = {
         field: spec
         for field, spec in part.fields.items()
-        if not spec.columns or spec.file is not None or any(map(is_there, spec.columns))
+        if not spec.columns or spec.default or spec.file is not None or any(map(is_there, spec.columns))
     }
     attributes = part.attributes and {
         n: f for n, f in part.attributes.items() if any(map(is_there, f.columns))
@@ -1050,8 +1054,9 @@ def declared_layout(declared: Declaration) -> Layout:
 
     def rows(request: Request) -> Iterator[Row]:
         part = declared.part_of(sample_of(request.path, declared.encoding), request.kind)
-        if part is None and len(declared.kinds.get(request.kind, ())) == 1:
-            part = declared.kinds[request.kind][0]
+        only = declared.kinds.get(request.kind, ())
+        if part is None and len(only) == 1 and not only[0].dialect.line:
+            part = only[0]
         if part is None:
             raise _not_its_own(declared, request)
         if part.task:
@@ -1086,15 +1091,13 @@ def declared_layout(declared: Declaration) -> Layout:
 def _not_its_own(declared: Declaration, request: Request) -> InputError:
     sample = sample_of(request.path, declared.encoding)
     others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
-    title = f"{request.path}:1: not {request.kind} of {declared.name}"
-    step = (
-        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md)."
-    )
     if others:
-        title, step = (
-            f"{request.path} contains {' and '.join(others)}, not {request.kind}",
-            f"Import it with --as {others[0]}.",
-        )
+        title = f"{request.path} contains {' and '.join(others)}, not {request.kind}"
+        return InputError(title, f"It has the layout {declared.name}.", f"Import it with --as {others[0]}.")
+    parts = [part for part in declared.kinds.get(request.kind, ()) if part.when.has]
+    has = "; or ".join(", ".join(part.when.has) for part in parts) or declared.about
     return InputError(
-        title, f"{declared.name} is {declared.about}. The file begins: {shown(sample.first_line)}.", step
+        f"{request.path}:1: not {request.kind} of {declared.name}",
+        f"They have: {has}. The file begins: {shown(sample.first_line)}.",
+        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md).",
     )

@@ -22,7 +22,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import Given
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
-from recjudge_tui.importers.float_ids import joined_ids
+from recjudge_tui.importers.float_ids import joined_ids, without_ending
 from recjudge_tui.importers.guess import names_no_system
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
@@ -233,6 +233,7 @@ class _Pace:
                 reported = 0
                 self.progress(self.rows, min(1.0, (self.before + min(line, lines)) / (self.lines or 1)))
         self.before += lines
+        self.progress(self.rows, min(1.0, self.before / (self.lines or 1)))
 
 
 @dataclass
@@ -381,14 +382,19 @@ class _File:
         )
 
         def rows(to: Notes) -> Iterator[Row]:
-            read = self.pace.through(layout.rows(request._replace(notes=to)), self.contents.lines)
+            read = layout.rows(request._replace(notes=to))
             if request.system:
                 read = _with(read, "system", request.system)
             if request.event_type:
                 read = _with(read, "type", request.event_type)
             return self._checked(read, request)
 
-        read = joined_ids(rows, kind, self.target, notes)
+        joined = joined_ids(rows, kind, self.target, notes)
+
+        def read(to: Notes) -> Iterator[Row]:
+            through = self.pace.through(rows(to), self.contents.lines)
+            return without_ending(through, joined) if joined else through
+
         if kind == "lists":
             self._batches(
                 slates_of(read(notes), notes, self.times, file_order=bool(part and part.ties == "file")),
@@ -467,7 +473,9 @@ class _File:
 
     def _attributes(self, row: dict[str, str]) -> dict[str, str]:
         known = KNOWN[self.kind]
-        return {name: value for name, value in row.items() if value and name and name not in known}
+        return {
+            name: value for name, value in row.items() if name and name not in known and value not in MISSING
+        }
 
     def _item(self, line: int, row: dict[str, str]) -> Item:
         item = Item(

@@ -105,6 +105,7 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
             title = f"layout {name} does not contain {kind}"
             raise InputError(title, f"It holds: {', '.join(known[0].kinds)}.")
         return known[0]
+    refuse_columns(sample)
     special = special_layout(known, sample, kind)
     if special is None and kind not in plain_kinds(sample, system):
         fits = {
@@ -119,8 +120,6 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
                 f"It has the layout {fits[first].name}: {fits[first].about}.",
                 f"Import it with --as {first}.",
             )
-    if special is None:
-        refuse_columns(sample)
     return special or PLAIN
 
 

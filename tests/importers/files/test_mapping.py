@@ -83,9 +83,9 @@ def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, 
 
 def test_an_aspect_with_its_own_scale(load: Load, db: Database, tmp_path: Path) -> None:
     toml = '[labels]\nuser_id="u"\nitem_id="i"\nsystem="s"\nscale=[1, 7]\n[labels.ann]\noverall="score"\n'
-    summary = _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n")
-    assert summary.stored == 1
-    assert "value “8” is outside 1 to 7" in summary.warnings[0]
+    assert _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,6\n").stored == 2
+    with pytest.raises(InputError, match="only some answers of overall .*“8”.*1 to 7"):
+        _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n")
 
 
 def test_json_lines_by_a_mapping(load: Load, db: Database, tmp_path: Path) -> None:

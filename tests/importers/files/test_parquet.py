@@ -125,12 +125,6 @@ def test_without_pyarrow(db: Database, tmp_path: Path, monkeypatch: pytest.Monke
         import_files(db, "p", [path], "items")
 
 
-def test_a_text_layout_reports_what_a_binary_file_is(db: Database, tmp_path: Path) -> None:
-    path = _write(tmp_path / "a.run", {"item_id": ["1"], "title": ["x"]})
-    with pytest.raises(InputError, match="is a Parquet file, not text"):
-        import_files(db, "p", [path], "lists", layout="trec-run")
-
-
 DENSE = "compressed too strongly for a table"
 LONG = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 1_000_000]))
 
