@@ -185,7 +185,7 @@ def sending_options(words: Iterable[str]) -> dict[str, Any]:
                 "For example: reasoning_effort=low or think=false.",
             )
         options[name] = _value(name, text)
-    _check(options)
+    check_sending(options)
     return options
 
 
@@ -206,7 +206,8 @@ def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def check_sending(options: Mapping[str, Any]) -> None:
+    """Raises UsageError for a parameter that recjudge sets itself, and for anything that looks like a secret."""
     for name, value in options.items():
         if _SECRET.search(name):
             raise UsageError(
@@ -217,7 +218,7 @@ def _check(options: Mapping[str, Any]) -> None:
             instead = f"Use {_OWN_SENDING[name]}." if _OWN_SENDING[name] else "Leave it out."
             raise UsageError(f"{name} is set by recjudge and cannot be an option", next_step=instead)
         if isinstance(value, dict):
-            _check(value)
+            check_sending(value)
 
 
 def with_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:

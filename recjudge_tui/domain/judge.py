@@ -151,3 +151,16 @@ class Workload(Model):
     concurrency: int
     timeout_s: float
     known: Capabilities | None = None
+
+
+class Recipe(Model):
+    """How a rater is made: by `rule` from `raters`, of whom `quorum` are needed; from a `metric`; by asking a `judge`."""
+
+    rule: str = ""
+    raters: tuple[str, ...] = ()
+    quorum: int | None = None
+    protocol: str = ""
+    metric: str = ""
+    k: int | None = None
+    tokens: str = ""
+    judge: str = ""

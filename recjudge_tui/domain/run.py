@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from recjudge_tui.domain.address import check_sending
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Sampling
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
@@ -75,11 +76,12 @@ class RunSettings(Model):
     again: bool = _setting("again")
     use_cache: bool = _setting("use_cache")
 
-    @field_validator("timeout_s", mode="before")
+    @field_validator("sending")
     @classmethod
-    def _stored_timeout(cls, value: object) -> object:
-        # earlier versions accepted an infinite value and stored it as null
-        return RUN_OPTIONS["timeout_s"].default if value is None else value
+    def _sent_beside(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """What is sent beside the prompt, never instead of it, wherever the settings come from."""
+        check_sending(value)
+        return value
 
     @property
     def occasions(self) -> OccasionFilter:

@@ -472,11 +472,11 @@ def _scores(db: Database, project_id: int, metrics: Sequence[Metric]) -> dict[Me
     scores: dict[Metric, dict[int, Score]] = {metric: {} for metric in metrics}
     scorers = {m: text_metric(m.name, m.tokens) for m in metrics if m.tokens is not None}
     # text by text: what is cut into words for one metric is cut for all
-    for text in referred_texts(db, project_id) if scorers else ():
+    for identity, text, reference in referred_texts(db, project_id) if scorers else ():
         for metric, scorer in scorers.items():
-            known = bool(text.reference.strip())
-            scores[metric][text.explanation_id] = (
-                scorer(text.text, text.reference) if known else Score(None, "no reference was imported")
+            known = bool(reference.strip())
+            scores[metric][identity] = (
+                scorer(text, reference) if known else Score(None, "no reference was imported")
             )
     if len(scorers) < len(metrics):
         lists = list(ranked_slates(db, project_id))

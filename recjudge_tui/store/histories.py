@@ -31,6 +31,7 @@ from recjudge_tui.store.data import (
     ItemViews,
     current_explanations,
     current_slates,
+    user_attributes,
 )
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event, shown_events
@@ -148,15 +149,7 @@ def read_histories(
     db: Database, project_id: int, users: Collection[str], items: ItemViews
 ) -> dict[str, UserHistory]:
     """user_id -> the history of each of these users. An event that is in two imports counts once."""
-    wanted = json.dumps(list(users))
-    attributes = {
-        row[0]: json.loads(row[1]) if row[1] else {}
-        for row in db.rows(
-            """SELECT user_id, attributes FROM v_current_users
-               WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?))""",
-            (project_id, wanted),
-        )
-    }
+    wanted, attributes = json.dumps(list(users)), user_attributes(db, project_id, users)
     scales, copies = _scales(db, project_id), occasion_copies(db, project_id, wanted)
     events: dict[str, list[_EventRow]] = {user: [] for user in users}
     for user, type_, time, text, value, item, source in db.rows(
@@ -189,11 +182,11 @@ def read_history(db: Database, project_id: int, user_id: str) -> UserHistory:
 
 class HeldOutCopies(NamedTuple):
     """The number of visible events that are copies of events held out for all lists of the user (`of_all`) or
-    for some (`of_some`). `visible` counts the events that a judge may still be shown."""
+    for some (`of_some`). `visible`: there is an event that a judge may still be shown."""
 
     of_all: int
     of_some: int
-    visible: int
+    visible: bool
 
     @property
     def sentences(self) -> list[str]:
@@ -217,16 +210,14 @@ class HeldOutCopies(NamedTuple):
 
 def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
     """The copies in a project. Fast if there are none."""
-    of_all: int = db.value("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
-    of_some: int = db.value(
+    of_all = db.number("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
+    of_some = db.number(
         """SELECT count(DISTINCT k.event_id) FROM occasion_copies k CROSS JOIN events e ON e.id = k.event_id
            WHERE e.project_id = ? AND e.is_copy = 0""",
         (project_id,),
     )
-    visible = db.value(
-        f"""SELECT count(*) FROM (SELECT 1 FROM events
-            WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()} LIMIT 1)""",
-        (project_id,),
+    visible = db.any(
+        f"SELECT 1 FROM events WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()}", (project_id,)
     )
     return HeldOutCopies(of_all, of_some, visible)
 
@@ -284,9 +275,7 @@ def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
 
 
 def _holds_out(db: Database, column: str, value: int) -> bool:
-    return bool(
-        db.value(f"SELECT EXISTS (SELECT 1 FROM events WHERE {column} = ? AND {held_out_type()})", (value,))
-    )
+    return db.any(f"SELECT 1 FROM events WHERE {column} = ? AND {held_out_type()}", (value,))
 
 
 def _mark(db: Database, condition: str, parameters: tuple[object, ...]) -> None:
@@ -406,30 +395,27 @@ def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
     """user_id -> the held-out events on items, oldest first. Judgements have no mean: their 0 means "not relevant"."""
     from recjudge_tui.stats.retrieval import HeldOut
 
-    means = dict(
-        tuple(row)
-        for row in db.rows(
-            """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
-                 AND type <> ? AND is_copy = 0 GROUP BY user_id""",
-            (project_id, JUDGEMENT),
-        )
+    means = db.pairs(
+        """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
+             AND type <> ? AND is_copy = 0 GROUP BY user_id""",
+        (project_id, JUDGEMENT),
     )
     events: dict[str, list[HeldOut]] = {}
-    for user_id, item_id, kind, value, context, served_at in db.execute(
+    for user_id, item_id, kind, value, *occasion in db.tuples(
         f"""SELECT user_id, item_id, type, value, context, served_at FROM events
             WHERE project_id = ? AND item_id <> '' AND {held_out_type()} ORDER BY user_id, timestamp, id""",
         (project_id,),
     ):
         mean = None if kind == JUDGEMENT else means.get(user_id)
-        event = HeldOut(item_id, value, mean, context, served_at)
-        events.setdefault(user_id, []).append(event)
+        events.setdefault(user_id, []).append(HeldOut(item_id, value, mean, *occasion))
     return events
 
 
 def has_held_out(db: Database, project_id: int) -> bool:
     """Whether any event of an item is held out."""
-    sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()})"
-    return bool(db.value(sql, (project_id,)))
+    return db.any(
+        f"SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()}", (project_id,)
+    )
 
 
 def item_titles(db: Database, project_id: int) -> dict[str, str]:
@@ -451,14 +437,6 @@ def training_counts(db: Database, project_id: int) -> dict[str, int]:
 # ---- measured ----------------------------------------------------------------------------------------------------
 
 
-class ReferredText(NamedTuple):
-    """An explanation and what the user wrote; `reference` is empty if none was imported."""
-
-    explanation_id: int
-    text: str
-    reference: str
-
-
 class MeasuredCase(NamedTuple):
     """A case and the text, list or two lists that it is about; None for one that a label named and nobody imported."""
 
@@ -467,18 +445,9 @@ class MeasuredCase(NamedTuple):
     contents: tuple[int | None, ...]
 
 
-class CaseText(NamedTuple):
-    """The text of an explanation case; `reference` is empty if the user wrote nothing."""
-
-    case_id: int
-    text: str
-    reference: str
-
-
-def referred_texts(db: Database, project_id: int) -> list[ReferredText]:
-    """The current explanations, and older ones that a case still refers to."""
-    return db.records(
-        ReferredText,
+def referred_texts(db: Database, project_id: int) -> Iterator[tuple[int, str, str]]:
+    """(id, text, what the user wrote or empty) of the current explanations, and older ones that a case still refers to."""
+    yield from db.tuples(
         """SELECT id, text, reference FROM explanations WHERE project_id = ?1 AND (
              id IN (SELECT explanation_id FROM v_current_explanations WHERE project_id = ?1)
              OR id IN (SELECT explanation_id FROM cases WHERE project_id = ?1 AND kind = 'explanation'))
@@ -562,11 +531,8 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     return [MeasuredCase(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
 
 
-def explanation_texts(db: Database, project_id: int) -> list[CaseText]:
-    """The text of each explanation case, by case; without cases whose text is unknown."""
-    return db.records(
-        CaseText,
-        """SELECT c.id, e.text, e.reference FROM cases c JOIN explanations e ON e.id = c.explanation_id
-           WHERE c.project_id = ? AND c.kind = 'explanation' ORDER BY c.id""",
-        (project_id,),
-    )
+def explanation_texts(db: Database, project_id: int) -> list[tuple[int, str, str]]:
+    """(case, text, what the user wrote or empty) of the explanation cases, without those whose text is unknown."""
+    sql = """SELECT c.id, e.text, e.reference FROM cases c JOIN explanations e ON e.id = c.explanation_id
+             WHERE c.project_id = ? AND c.kind = 'explanation' ORDER BY c.id"""
+    return list(db.tuples(sql, (project_id,)))

@@ -20,18 +20,9 @@ from recjudge_tui.domain.roles import RUN_RATERS, RaterKind
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.store.cases import (
-    CaseKey,
-    current_keys,
-    selected_cases,
-)
-from recjudge_tui.store.data import (
-    LISTS,
-    TEXTS,
-    Replaceable,
-    was_replaced,
-)
-from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.cases import CaseKey, current_keys, selected_cases
+from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, was_replaced
+from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.facts import about_systems
 from recjudge_tui.store.prompts import run_prompts
 
@@ -333,15 +324,10 @@ def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseCol
     return Verdicts(row[known], value[known], flipped[known])
 
 
-class FlagsAndRuns(NamedTuple):
+def flags_and_runs(
+    db: Database, rater_id: int, question: Question, cases: CaseColumns
+) -> tuple[IntArray, IntArray, IntArray]:
     """By verdict: the case's index in CaseColumns, the number of flagged items, and the run (0 without one)."""
-
-    row: IntArray
-    flags: IntArray
-    run: IntArray
-
-
-def flags_and_runs(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> FlagsAndRuns:
     columns = columns_of(
         db,
         """SELECT case_id, flag_count, ifnull(run_id, 0) FROM verdicts
@@ -351,19 +337,14 @@ def flags_and_runs(db: Database, rater_id: int, question: Question, cases: CaseC
     )
     # another process may have added cases since they were read
     known = columns[np.isin(columns["case_id"], cases.ids)]
-    return FlagsAndRuns(
-        np.searchsorted(cases.ids, known["case_id"]), known["flags"].copy(), known["run"].copy()
-    )
+    return np.searchsorted(cases.ids, known["case_id"]), known["flags"].copy(), known["run"].copy()
 
 
 def columns_of(
     db: Database, sql: str, parameters: Sequence[object], dtype: Sequence[tuple[str, str]]
 ) -> npt.NDArray[Any]:
     """The rows of a query as a structured array, without an object for each."""
-    cursor = db.execute(sql, parameters)
-    cursor.row_factory = None
-    with explained(db.path):
-        return np.fromiter(cursor, dtype=np.dtype(list(dtype)))
+    return np.fromiter(db.tuples(sql, parameters), dtype=np.dtype(list(dtype)))
 
 
 def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:
@@ -396,13 +377,6 @@ class Lifetimes(NamedTuple):
     until: IntArray
 
 
-class CaseOccasions(NamedTuple):
-    """By case: codes of its context and of its time in alphabetical order; a time of 0 is unknown."""
-
-    context: IntArray
-    served_at: IntArray
-
-
 class CaseContent(NamedTuple):
     """By case: the ids of its lists and of its text, 0 where it has none."""
 
@@ -416,16 +390,12 @@ def load_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes 
     replaced = [content for content in (LISTS, TEXTS) if was_replaced(db, project_id, content)]
     if not replaced:
         return None
-    content = case_content(db, project_id, cases)
+    slate_a, slate_b, texts = case_content(db, project_id, cases)
     since, until = np.zeros(cases.size, dtype=np.int64), np.full(cases.size, NEVER)
-    if LISTS in replaced:
-        starts, ends = _lifetimes(db, project_id, LISTS)
-        for ids in (content.slate_a, content.slate_b):
+    for content in replaced:
+        starts, ends = _lifetimes(db, project_id, content)
+        for ids in (slate_a, slate_b) if content is LISTS else (texts,):
             since, until = np.maximum(since, starts[ids]), np.minimum(until, ends[ids])
-    if TEXTS in replaced:
-        starts, ends = _lifetimes(db, project_id, TEXTS)
-        since = np.maximum(since, starts[content.explanation])
-        until = np.minimum(until, ends[content.explanation])
     # two lists that were never current at the same time count as replaced
     return Lifetimes(np.minimum(since, until - 1), until)
 
@@ -472,26 +442,32 @@ def list_lifetimes(db: Database, project_id: int, slates: IntArray) -> Lifetimes
 
 def case_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
     """The lists and texts of these cases (ids in order)."""
-    cursor = db.execute(
+    rows = columns_of(
+        db,
         """SELECT id, ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0) FROM cases NOT INDEXED
            WHERE project_id = ? ORDER BY id""",
         (project_id,),
+        [(name, "i8") for name in ("id", "a", "b", "text")],
     )
-    cursor.row_factory = None
-    with explained(db.path):
-        rows = np.fromiter(cursor, dtype=np.dtype([(name, "i8") for name in ("id", "a", "b", "text")]))
     # another process may have added cases since they were read
     known = rows[np.isin(rows["id"], cases)]
     return CaseContent(known["a"].copy(), known["b"].copy(), known["text"].copy())
 
 
+class CaseOccasions(NamedTuple):
+    """By case: codes of its context and of its time in alphabetical order; a time of 0 is unknown."""
+
+    context: IntArray
+    served_at: IntArray
+
+
 def case_occasions(db: Database, project_id: int, cases: IntArray) -> CaseOccasions:
     """The occasions of these cases (ids in order)."""
-    rows = db.rows(
-        "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id", (project_id,)
-    )
     # another process may have added cases since they were read
     wanted = {*cases.tolist()}
+    rows = db.tuples(
+        "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id", (project_id,)
+    )
     known = [row for row in rows if row[0] in wanted]
     return CaseOccasions(_codes([row[1] for row in known]), _codes([row[2] for row in known]))
 
@@ -537,9 +513,7 @@ def in_generation(lifetimes: Lifetimes, rows: IntArray, generation: int) -> Bool
 
 def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes:
     """By id of a list or text, including 0: its last lifetime."""
-    last: int = db.value(
-        f"SELECT ifnull(max(id), 0) FROM {content.table} WHERE project_id = ?", (project_id,)
-    )
+    last = db.number(f"SELECT ifnull(max(id), 0) FROM {content.table} WHERE project_id = ?", (project_id,))
     since, until = np.zeros(last + 1, dtype=np.int64), np.full(last + 1, NEVER)
     for alike in _alike(db, project_id, content):
         imported = [(identity, source) for identity, source in alike if source is not None]
@@ -561,15 +535,13 @@ def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes
 def _alike(db: Database, project_id: int, content: Replaceable) -> Iterator[list[tuple[int, int | None]]]:
     """The lists or texts that replace each other, as (id, import), in the order of their imports."""
     table, links, key, owner = content
-    cursor = db.execute(
+    rows = db.tuples(
         f"""SELECT {owner}, t.id, l.import_id FROM {table} t LEFT JOIN {links} l ON l.{key} = t.id
             WHERE t.project_id = ? ORDER BY {owner}, l.import_id, t.id""",
         (project_id,),
     )
-    cursor.row_factory = None
-    with explained(db.path):
-        for _, rows in groupby(cursor, key=lambda row: row[:-2]):
-            yield [(row[-2], row[-1]) for row in rows]
+    for _, alike in groupby(rows, key=lambda row: row[:-2]):
+        yield [(row[-2], row[-1]) for row in alike]
 
 
 # ---- flags -------------------------------------------------------------------------------------------------------
@@ -617,12 +589,6 @@ class FlaggedLists:
     of: dict[Question, RaterFlags]
 
 
-class _Flag(NamedTuple):
-    row: int
-    item_id: str
-    issue: str
-
-
 def load_flags(
     db: Database, project_id: int, cases: CaseColumns, raters: Mapping[Question, Rater]
 ) -> FlaggedLists:
@@ -640,25 +606,25 @@ def load_flags(
     for question, rater in raters.items():
         depths[question], tasks[question] = _depths(db, cases, rater, question.protocol)
         given[question] = _flags(db, cases, rater, question.protocol)
-        for flag in given[question]:
-            names.setdefault(folded(flag.issue), " ".join(flag.issue.split()))
+        for *_, issue in given[question]:
+            names.setdefault(folded(issue), " ".join(issue.split()))
     items, places = _items(
         db,
         project_id,
         cases,
         np.max([np.zeros(cases.ids.size, dtype=np.int64), *depths.values()], axis=0),
-        {(flag.row, flag.item_id) for flags in given.values() for flag in flags},
+        {flag[:2] for flags in given.values() for flag in flags},
     )
     kinds = {kind: at for at, kind in enumerate(names)}
     of = {}
     for question, flags in given.items():
         coded = dict.fromkeys(
-            (flag.row, places.get((flag.row, flag.item_id), -1), kinds[folded(flag.issue)]) for flag in flags
+            (row, places.get((row, item), -1), kinds[folded(issue)]) for row, item, issue in flags
         )
-        row, item, issue = np.array(list(coded), dtype=np.int64).reshape(-1, 3).T
+        rows, items_of, issues = np.array(list(coded), dtype=np.int64).reshape(-1, 3).T
         prompted = raters[question].kind in RUN_RATERS and bool(asked[question.protocol])
         is_asked = bool(flags) or prompted or tasks[question]
-        of[question] = RaterFlags(depths[question], row, item, issue, is_asked)
+        of[question] = RaterFlags(depths[question], rows, items_of, issues, is_asked)
     return FlaggedLists(items, tuple(names.values()), of)
 
 
@@ -689,9 +655,9 @@ def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tu
     return depth, has_task
 
 
-def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[_Flag]:
-    """Flags of answers belong to the calls of a verdict's run, those of people to the verdict."""
-    rows = db.rows(
+def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str]]:
+    """(case's index, item, issue). Flags of answers belong to calls of the verdict's run, those of people to the verdict."""
+    rows = db.tuples(
         """SELECT v.case_id, f.item_id, f.issue FROM verdicts v JOIN flags f ON f.verdict_id = v.id
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0
            UNION
@@ -700,8 +666,8 @@ def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> lis
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0""",
         (rater.id, protocol),
     )
-    flags = (_Flag(_row(cases, case_id), item, issue) for case_id, item, issue in rows)
-    return [flag for flag in flags if flag.row >= 0]
+    flags = ((_row(cases, case_id), item, issue) for case_id, item, issue in rows)
+    return [flag for flag in flags if flag[0] >= 0]
 
 
 def _items(
@@ -744,25 +710,21 @@ def _row(cases: CaseColumns, case_id: int) -> int:
 
 def stored_scales(db: Database, project_id: int) -> dict[tuple[str, str], Scale]:
     """(protocol, aspect) -> its scale, for all that have a scale of their own. All imports agree on it."""
-    rows = db.rows(
-        "SELECT protocol, aspect, low, high, words, ordered FROM scales WHERE project_id = ? ORDER BY import_id",
-        (project_id,),
-    )
     return {
-        (row["protocol"], row["aspect"]): Scale(
-            row["low"], row["high"], tuple(json.loads(row["words"])), bool(row["ordered"])
+        (protocol, aspect): Scale(
+            low, high, read_cell(tuple[str, ...], words, "scales", aspect, "words"), bool(ordered)
         )
-        for row in rows
+        for protocol, aspect, low, high, words, ordered in db.tuples(
+            "SELECT protocol, aspect, low, high, words, ordered FROM scales WHERE project_id = ? ORDER BY import_id",
+            (project_id,),
+        )
     }
 
 
 def scale_source(db: Database, project_id: int, protocol: str, aspect: str) -> int | None:
     """The first import that gave the scale."""
-    source: int | None = db.value(
-        "SELECT min(import_id) FROM scales WHERE project_id = ? AND protocol = ? AND aspect = ?",
-        (project_id, protocol, aspect),
-    )
-    return source
+    sql = "SELECT min(import_id) FROM scales WHERE project_id = ? AND protocol = ? AND aspect = ?"
+    return db.found(sql, (project_id, protocol, aspect))
 
 
 def add_scale(

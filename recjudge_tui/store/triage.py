@@ -11,7 +11,7 @@ from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.filters import DECIDED, conditions
-from recjudge_tui.store.raters import ensure_rater, find_rater
+from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
 
 Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
 DECISIONS = ("accept", "dismiss", "override")
@@ -73,7 +73,7 @@ def record(
         )
     with db.transaction():
         verdict = db.row(
-            """SELECT v.id, v.project_id, v.case_id, v.aspect, v.protocol, r.name AS rater
+            """SELECT v.id AS verdict_id, v.project_id, v.case_id, v.aspect, v.protocol, r.name AS rater
                FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?""",
             (verdict_id,),
         )
@@ -81,14 +81,10 @@ def record(
             raise NotFoundError(
                 "this verdict no longer exists", "Its run or import was deleted in the meantime."
             )
-        row = db.insert(
-            """INSERT INTO triage_log (project_id, case_id, verdict_id, rater, aspect, protocol, reader, action, label,
-                 value, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                *(verdict["project_id"], verdict["case_id"], verdict_id, verdict["rater"], verdict["aspect"]),
-                *(verdict["protocol"], reader, action, label, value, text, now()),
-            ),
-        )
+        row = db.add(
+            "triage_log", **dict(verdict), reader=reader, action=action, label=label, value=value, text=text,
+            created_at=now(),
+        )  # fmt: skip
         if action == "override":
             _restate(db, verdict["project_id"], reader, verdict["case_id"], verdict["aspect"])
     return row
@@ -107,13 +103,17 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
         if newest is None:
             return None
         entry = _entry(newest)
-        db.execute(
-            """INSERT INTO triage_log (project_id, case_id, verdict_id, rater, aspect, protocol, reader, action, undoes,
-                 created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'undo', ?, ?)""",
-            (
-                *(project_id, entry.case_id, entry.verdict_id, entry.rater, entry.aspect, entry.protocol),
-                *(reader, entry.id, now()),
-            ),
+        about = {
+            name: getattr(entry, name) for name in ("case_id", "verdict_id", "rater", "aspect", "protocol")
+        }
+        db.add(
+            "triage_log",
+            project_id=project_id,
+            **about,
+            reader=reader,
+            action="undo",
+            undoes=entry.id,
+            created_at=now(),
         )
         if entry.action == "override":
             _restate(db, project_id, reader, entry.case_id, entry.aspect)
@@ -122,16 +122,12 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
 
 def verdict_entries(db: Database, verdict_id: int) -> tuple[LogEntry, ...]:
     """All rows about a verdict, oldest first, including undone ones."""
-    return tuple(
-        _entry(row) for row in db.rows(f"{_ENTRIES} WHERE verdict_id = ? ORDER BY log_id", (verdict_id,))
-    )
+    return tuple(map(_entry, db.rows(f"{_ENTRIES} WHERE verdict_id = ? ORDER BY log_id", (verdict_id,))))
 
 
 def project_entries(db: Database, project_id: int) -> tuple[LogEntry, ...]:
     """The whole log of a project, oldest first."""
-    return tuple(
-        _entry(row) for row in db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,))
-    )
+    return tuple(map(_entry, db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,))))
 
 
 def triage_states(db: Database, ids: Sequence[int]) -> dict[int, TriageState]:
@@ -183,16 +179,8 @@ def _restate(db: Database, project_id: int, reader: str, case_id: int, aspect: s
             (find_rater(db, project_id, reader), case_id, aspect),
         )
         return
-    db.execute(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'override', ?)
-           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
-             label = excluded.label, created_at = excluded.created_at""",
-        (
-            *(project_id, ensure_rater(db, project_id, reader, "reader"), case_id, aspect, last["protocol"]),
-            *(last["value"], last["label"], now()),
-        ),
-    )
+    about = (ensure_rater(db, project_id, reader, "reader"), case_id, aspect, last["protocol"])
+    put_verdict(db, about, (last["value"], last["label"]), "override")
 
 
 _ENTRIES = """SELECT log_id, verdict_id, case_id, rater, aspect, protocol, reader, action, label, value, text, undoes,
@@ -200,8 +188,7 @@ _ENTRIES = """SELECT log_id, verdict_id, case_id, rater, aspect, protocol, reade
 
 
 def _entry(row: sqlite3.Row) -> LogEntry:
-    values = tuple(row)
-    return LogEntry._make((*values[:12], bool(values[12]), values[13]))
+    return LogEntry(*row)._replace(active=bool(row["standing"]))
 
 
 class Choices(NamedTuple):
