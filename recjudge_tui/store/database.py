@@ -453,6 +453,14 @@ def now(later_s: float = 0.0) -> str:
     return (datetime.now(timezone.utc) + timedelta(seconds=later_s)).isoformat(timespec="milliseconds")
 
 
+def is_time(text: str) -> bool:
+    """Whether the text is a time as `now` writes it."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def merge_search_index(db: Database) -> None:
     """Merge the parts of the search index: until then it keeps the words of deleted texts. Call it in the transaction of
     the deletion.

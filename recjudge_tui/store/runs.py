@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
 from recjudge_tui.errors import LeaseLostError, NotFoundError, StoreError
 from recjudge_tui.store.cases import ShownCase, of_several_occasions
-from recjudge_tui.store.database import Database, empty_log, merge_search_index, now, read_cell
+from recjudge_tui.store.database import Database, empty_log, is_time, merge_search_index, now, odd_cell, read_cell
 from recjudge_tui.store.facts import sane_name, sql_list
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def add_calls(db: Database, run_id: int, calls: Iterable[PlannedCall]) -> None:
     )
 
 
+# host, process id, start time and a random word
+_OWNER = re.compile(r"[^|]*\|\d{1,9}\|[^|]*\|[^|]*", re.ASCII)
 _RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind,
     pr.name || '@' || pr.version AS prompt, pr.digest AS prompt_digest
   FROM runs ru JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id
@@ -223,9 +226,14 @@ def set_retry(db: Database, run_id: int, why: str | None, seconds: float = 0.0) 
 
 
 def lease_owner(db: Database, run_id: int) -> tuple[str | None, str | None]:
-    """(owner, time of its last heartbeat) or (None, None)."""
+    """(owner, time of its last heartbeat) or (None, None). Raises StoreError for an owner that no process of ours was."""
     row = db.row("SELECT lease_owner, heartbeat_at FROM runs WHERE id = ?", (run_id,))
-    return (row["lease_owner"], row["heartbeat_at"]) if row else (None, None)
+    owner, heartbeat = tuple(row) if row else (None, None)
+    if owner is not None and not _OWNER.fullmatch(owner):
+        raise odd_cell("runs", run_id, "lease_owner", "It names no process")
+    if heartbeat is not None and not is_time(heartbeat):
+        raise odd_cell("runs", run_id, "heartbeat_at", "It is no time")
+    return owner, heartbeat
 
 
 # the working time of a process that died before recording it: up to its last heartbeat
