@@ -27,11 +27,9 @@ _ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapp
 
 
 class AnswerRows(NamedTuple):
-    """One question's answers, one row for each finished call and each judgement imported by order.
-
-    `row`: the case's index in CaseColumns; `run` and `call`: ids, -1 and 0 if imported; `swapped`: system b was shown first;
-    `value` is NaN if the call failed.
-    """
+    """One question's answers, one row for each finished call and each judgement imported by order. `row`: the case's
+    index in CaseColumns; `run` and `call`: ids, -1 and 0 if imported; `swapped`: system b was shown first; `value` is NaN
+    if the call failed."""
 
     row: IntArray
     run: IntArray
@@ -214,10 +212,8 @@ class FlipCount(NamedTuple):
 
 
 def flip_counts(db: Database, project_id: int) -> tuple[FlipCount, ...]:
-    """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name.
-
-    The newest judge comes first. Reads an index of all verdicts.
-    """
+    """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name. The newest judge
+    comes first. Reads an index of all verdicts."""
     rows = db.rows(
         f"""SELECT r.name, v.protocol, v.aspect, sum(v.order_consistent = 0), count(*) AS n
             FROM raters r JOIN verdicts v INDEXED BY verdicts_by_question ON v.rater_id = r.id AND v.rater_id > 0
@@ -252,9 +248,7 @@ class Cell(NamedTuple):
 
 class ChangedCase(NamedTuple):
     """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict).
-
-    `several_occasions`: the user has more than one.
-    """
+    `several_occasions`: the user has more than one."""
 
     case_id: int
     user_id: str
@@ -345,10 +339,8 @@ def run_configurations(
 
 
 def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:
-    """The runs of a protocol by start time, with their cases for one aspect.
-
-    Runs that judged only other aspects or never started are left out.
-    """
+    """The runs of a protocol by start time, with their cases for one aspect. Runs that judged only other aspects or never
+    started are left out."""
     rows = db.rows(
         """SELECT ru.id, r.name, ifnull(ru.started_at, ru.created_at) AS started,
              (SELECT json_group_array(v.case_id) FROM (

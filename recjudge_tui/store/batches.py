@@ -31,10 +31,8 @@ class BatchCall(NamedTuple):
 
 
 def name_calls(db: Database, run_id: int) -> None:
-    """Give every planned call of the run a name, unless it has an unanswered one.
-
-    Names are unique across databases: at most 64 letters, digits and dashes.
-    """
+    """Give every planned call of the run a name, unless it has an unanswered one. Names are unique across databases: at
+    most 64 letters, digits and dashes."""
     mark = f"r{run_id}-{secrets.token_hex(8)}"
     with db.transaction():
         db.execute(

@@ -43,10 +43,8 @@ class Opinion(NamedTuple):
 
 
 class CallAnswer(NamedTuple):
-    """The answer of call `call` on one aspect, or its failure (an empty `aspect`: all aspects).
-
-    `set_one` is the system shown as Set 1, empty unless the case is a pair.
-    """
+    """The answer of call `call` on one aspect, or its failure (an empty `aspect`: all aspects). `set_one` is the system
+    shown as Set 1, empty unless the case is a pair."""
 
     call: int
     aspect: str
@@ -76,13 +74,12 @@ class CaseFlag(NamedTuple):
 class CaseDetail(NamedTuple):
     """One verdict and its case.
 
-    `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown,
-    None if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
-    `opinions` are those on the questions of this verdict's protocol, and on the case as a whole; `aspects` are the aspects
-    of them, in the order of the prompt. `profile` is the reply with the user's profile (may be empty), `example` the
-    example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown, digest ->
-    JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run.
-    """
+    `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown, None
+    if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
+    `opinions` are those on the questions of this verdict's protocol, and on the case as a whole; `aspects` are the
+    aspects of them, in the order of the prompt. `profile` is the reply with the user's profile (may be empty), `example`
+    the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown, digest
+    -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run."""
 
     verdict_id: int
     case_id: int
@@ -233,9 +230,8 @@ def _run_answers(db: Database, row: sqlite3.Row) -> tuple[CallAnswer, ...]:
 
 
 def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseFlag, ...], int]:
-    """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown
-    in this run; only raters who were shown longer lists could flag those.
-    """
+    """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown in
+    this run; only raters who were shown longer lists could flag those."""
     rows = db.rows(
         """SELECT r.name, f.item_id, f.issue, f.reason, k.list_order, k.run_id IS :run AS mine
              FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id

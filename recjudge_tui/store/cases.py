@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from recjudge_tui.stats.arrays import IntArray
 
 
-# ---- occasions ---------------------------------------------------------------------------------------------------
-
-
 Countable = Literal["cases", "lists", "held-out events"]
 _TABLES: dict[Countable, str] = {
     "cases": "cases",
@@ -77,9 +74,8 @@ def occasion_condition(
 
 
 def of_several_occasions(table: str) -> str:
-    """A condition on a row of `table` (cases, under this name): the same systems have lists or texts for its
-    user on another occasion, too.
-    """
+    """A condition on a row of `table` (cases, under this name): the same systems have lists or texts for its user on
+    another occasion, too."""
     return f"""EXISTS (SELECT 1 FROM cases other WHERE other.project_id = {table}.project_id AND other.kind = {table}.kind
       AND other.user_id = {table}.user_id AND other.system_a = {table}.system_a AND other.system_b = {table}.system_b
       AND other.item_id = {table}.item_id
@@ -130,10 +126,8 @@ def _quoted(context: str) -> str:
 
 
 def system_condition(systems: Sequence[str], *columns: str) -> tuple[str, dict[str, str]]:
-    """A condition that each of these columns is empty or names one of the systems, and its parameters.
-
-    Always true without systems.
-    """
+    """A condition that each of these columns is empty or names one of the systems, and its parameters. Always true
+    without systems."""
     if not systems:
         return "1", {}
     named = {f"system{at}": system for at, system in enumerate(systems)}
@@ -173,9 +167,8 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
 
 
 def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSelection) -> int:
-    """How many of them are left out because a time was chosen and it is unknown when they were served. 0 if
-    no time was chosen.
-    """
+    """How many of them are left out because a time was chosen and it is unknown when they were served. 0 if no time was
+    chosen."""
     if not chosen.occasions.is_timed:
         return 0
     sql, parameters = occasion_condition(chosen.occasions._replace(start="", end=""), "t")
@@ -250,10 +243,8 @@ def _first_imports(db: Database, project_id: int, what: str) -> dict[int, int]:
 
 
 class CaseKey(NamedTuple):
-    """What identifies a case. For a pair `system_a < system_b`; a single list uses the `_a` fields.
-
-    `context` and `served_at` are those of its lists or text; of two lists, the earlier time.
-    """
+    """What identifies a case. For a pair `system_a < system_b`; a single list uses the `_a` fields. `context` and
+    `served_at` are those of its lists or text; of two lists, the earlier time."""
 
     kind: CaseKind
     user_id: str
@@ -297,11 +288,9 @@ def ensure_case(db: Database, project_id: int, key: CaseKey) -> int:
 
 
 def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list[int]:
-    """The ids of the cases, in order; creates those that are new.
-
-    If labels created a case before its lists were known (no slate, same user, systems and occasion), the lists are
-    added now, so that labels and judges meet whichever came first. Call inside a transaction.
-    """
+    """The ids of the cases, in order; creates those that are new. If labels created a case before its lists were known
+    (no slate, same user, systems and occasion), the lists are added now, so that labels and judges meet whichever came
+    first. Call inside a transaction."""
     ids: list[int] = []
     # the write lock is held, so nobody else takes these ids
     free = count(db.value("SELECT ifnull(max(id), 0) + 1 FROM cases"))
@@ -368,10 +357,8 @@ def _known(
 
 
 def _completed(db: Database, project_id: int, key: CaseKey, waiting: dict[Occasion, int]) -> int | None:
-    """The case that still lacks the content of this occasion.
-
-    It names the same occasion, or only this occasion of the user and the systems fits what it names.
-    """
+    """The case that still lacks the content of this occasion. It names the same occasion, or only this occasion of the
+    user and the systems fits what it names."""
     if not waiting:
         return None
     named: Occasion | None = key.occasion
@@ -476,10 +463,8 @@ def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[
 def showable_case(
     db: Database, project_id: int, kind: CaseKind, direction: Direction = "first", case_id: int = 0
 ) -> sqlite3.Row | None:
-    """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`.
-
-    Columns: id, user_id, item_id, system_a, system_b, context, served_at. None when there is no such case.
-    """
+    """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`. Columns: id,
+    user_id, item_id, system_a, system_b, context, served_at. None when there is no such case."""
     return db.row(
         f"""SELECT id, user_id, item_id, system_a, system_b, context, served_at FROM cases
             WHERE project_id = :project AND kind = :kind AND {_SHOWABLE[kind]} {_STEPS[direction]} LIMIT 1""",
@@ -533,10 +518,8 @@ def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
 def generated_slate(
     db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
 ) -> int:
-    """The id of a generated list; stores it if it is new. Call inside a transaction.
-
-    It is never a current list: current lists are linked to an import, and this one is not.
-    """
+    """The id of a generated list; stores it if it is new. Call inside a transaction. It is never a current list: current
+    lists are linked to an import, and this one is not."""
     slate_id = known_generated_slate(db, project_id, user_id, system, occasion, items)
     if slate_id is not None:
         return slate_id
@@ -567,9 +550,8 @@ def _digest(items: Sequence[str]) -> str:
 
 
 def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:
-    """The key with the lists of the newest case of these systems, on the occasion that the key names, or on
-    any occasion if it names none. Unchanged if there is no such case.
-    """
+    """The key with the lists of the newest case of these systems, on the occasion that the key names, or on any occasion
+    if it names none. Unchanged if there is no such case."""
     row = db.row(
         """SELECT slate_a, slate_b, context, served_at FROM cases
            WHERE project_id = ? AND kind = 'pair' AND user_id = ? AND system_a = ? AND system_b = ? AND item_id = ''
@@ -594,8 +576,7 @@ def foreign_lists(db: Database, cases: Iterable[int]) -> dict[int, tuple[str, tu
 
 
 class PlantedFault(NamedTuple):
-    """The fault planted into a list: the item at `rank` (from 1) replaces the item `displaced` of the
-    imported list."""
+    """The fault planted into a list: the item at `rank` (from 1) replaces the item `displaced` of the imported list."""
 
     slate_id: int
     source_slate_id: int
@@ -662,10 +643,8 @@ class ShownCase(NamedTuple):
 
 
 def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> Sequence[int]:
-    """The id of each content, in order; stores those that are new. Call inside a transaction.
-
-    Each text is stored before the next one is made, so that one of them at a time is in memory.
-    """
+    """The id of each content, in order; stores those that are new. Call inside a transaction. Each text is stored before
+    the next one is made, so that one of them at a time is in memory."""
     digests: list[str] = []
 
     def rows() -> Iterator[tuple[str, SnapshotKind, str]]:
@@ -692,11 +671,8 @@ def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> 
 
 
 def snapshot_text(view: Model) -> str:
-    """The content of a snapshot: the view as JSON without its defaults.
-
-    A user's or a list's content is assembled from the texts of its events and items, which many snapshots
-    share.
-    """
+    """The content of a snapshot: the view as JSON without its defaults. A user's or a list's content is assembled from
+    the texts of its events and items, which many snapshots share."""
     from recjudge_tui.domain.material import SlateView, UserView
 
     if isinstance(view, SlateView):

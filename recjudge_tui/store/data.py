@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView
 
 
-# ---- catalogue ---------------------------------------------------------------------------------------------------
-
-
 _NAMED = 8
 
 
@@ -43,10 +40,7 @@ def known_systems(db: Database, project_id: int) -> set[str]:
 def check_systems(
     db: Database, project_id: int, wanted: Sequence[str], next_step: str = "Leave out --systems for all."
 ) -> None:
-    """Raises NotFoundError for a system that no case or list of the project has.
-
-    The error names the existing systems.
-    """
+    """Raises NotFoundError for a system that no case or list of the project has. The error names the existing systems."""
     if not wanted:
         return
     known = sorted(known_systems(db, project_id))
@@ -65,9 +59,8 @@ def check_systems(
 def check_judgeable(
     db: Database, project_id: int, wanted: Sequence[str], known: Sequence[str], what: str = "lists"
 ) -> None:
-    """Raises NotFoundError for a system that the project does not have, or that is not among `known`, the systems that have
-    `what`.
-    """
+    """Raises NotFoundError for a system that the project does not have, or that is not among `known`, the systems that
+    have `what`."""
     check_systems(db, project_id, wanted)
     for system in wanted:
         if system not in known:
@@ -120,9 +113,7 @@ def slate_digests(db: Database, project_id: int) -> dict[int, str]:
 
 def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
     """user_id -> the number of distinct events in the `days` before `until` (empty: before the user's last event).
-
-    Held-out events do not count; events without a time do. Users without events are left out.
-    """
+    Held-out events do not count; events without a time do. Users without events are left out."""
     return db.pairs(
         f"""WITH met AS ({shown_events("?1")}),
                  ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
@@ -144,10 +135,7 @@ def heldout_types(db: Database, project_id: int) -> Sequence[str]:
 
 
 def event_counts(db: Database, project_id: int) -> dict[str, int]:
-    """event type -> the number of stored events, for types that judges may see.
-
-    An event in two imports counts twice.
-    """
+    """event type -> the number of stored events, for types that judges may see. An event in two imports counts twice."""
     return db.pairs(
         f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
         (project_id,),
@@ -169,8 +157,7 @@ def repeated_events(db: Database, project_id: int) -> int:
 
 
 class Replaceable(NamedTuple):
-    """A table of lists or texts, its links to imports, and the columns that are equal in rows that replace
-    each other."""
+    """A table of lists or texts, its links to imports, and the columns that are equal in rows that replace each other."""
 
     table: str
     links: str
@@ -207,10 +194,8 @@ class DataText(NamedTuple):
 
 
 def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
-    """Every non-empty text of the current data: items, users, their searches, explanations.
-
-    Rows are read lazily. Held-out events are left out, because no judge sees them.
-    """
+    """Every non-empty text of the current data: items, users, their searches, explanations. Rows are read lazily.
+    Held-out events are left out, because no judge sees them."""
     yield from _items(db, project_id)
     yield from _users(db, project_id)
     yield from _searches(db, project_id)
@@ -267,11 +252,9 @@ def _attributes(owner: Owner, identity: str, attributes: str) -> Iterator[DataTe
 def cases_with(
     db: Database, project_id: int, owner: Owner, ids: Iterable[str]
 ) -> Mapping[str, tuple[int, list[int]]]:
-    """id -> the number of cases that show it, and the ids of the first five; ids that no case shows are left out.
-
-    An item is shown by lists, by its users' events (all of them, although the window of a run may be shorter) and by
-    its explanations; a user by all of their cases; an explanation by its own case.
-    """
+    """id -> the number of cases that show it, and the ids of the first five; ids that no case shows are left out. An item
+    is shown by lists, by its users' events (all of them, although the window of a run may be shorter) and by its
+    explanations; a user by all of their cases; an explanation by its own case."""
     cases: dict[str, tuple[int, list[int]]] = {}
     wanted = json.dumps(list(ids), ensure_ascii=False)
     rows = db.rows(
@@ -324,10 +307,7 @@ class ItemViews:
         self._views: dict[str, ItemView] = {item.item_id: item for item in made}
 
     def of(self, ids: Collection[str]) -> Mapping[str, ItemView]:
-        """item_id -> its description, for these ids and those read before.
-
-        An unknown item has its id as title.
-        """
+        """item_id -> its description, for these ids and those read before. An unknown item has its id as title."""
         from recjudge_tui.domain.material import ItemView
 
         unread = sorted(set(ids).difference(self._views))

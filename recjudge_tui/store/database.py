@@ -35,10 +35,9 @@ _PARAMETERS_A_STATEMENT = 999
 
 
 class Database:
-    """A connection with short, explicit transactions. Only the thread that opened it may use it, unless
-    `open_file` says otherwise. Every sqlite3 error is raised as a StoreError with a cause and a next step;
-    the caller must explain a ConstraintError.
-    """
+    """A connection with short, explicit transactions. Only the thread that opened it may use it, unless `open_file` says
+    otherwise. Every sqlite3 error is raised as a StoreError with a cause and a next step; the caller must explain a
+    ConstraintError."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, read_only: bool = False) -> None:
         self.connection = connection
@@ -157,10 +156,8 @@ class Database:
     @contextmanager
     def bulk_writing(self, cache_kib: int | None = None) -> Iterator[None]:
         """Enlarge the page cache, so that the indexes of a large table fit into it (64 MiB, or `cache_kib`), and keep
-        temporary files in memory.
-
-        For a statement with a trigger SQLite prepares such a file, which takes as long as to store a verdict.
-        """
+        temporary files in memory. For a statement with a trigger SQLite prepares such a file, which takes as long as to
+        store a verdict."""
         before = self._bulk_settings(f"-{cache_kib or _BULK_CACHE_KIB}", "MEMORY")
         try:
             yield
@@ -182,10 +179,9 @@ class Database:
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
-        """All reads inside the block see one state of the file, whatever others write meanwhile, and `kept`
-        reads each key only once. A nested block joins the outer one. Inside a transaction it joins the
-        transaction, and nothing is kept.
-        """
+        """All reads inside the block see one state of the file, whatever others write meanwhile, and `kept` reads each
+        key only once. A nested block joins the outer one. Inside a transaction it joins the transaction, and nothing is
+        kept."""
         if self.connection.in_transaction:
             yield
             return
@@ -201,10 +197,8 @@ class Database:
             self._kept = None
 
     def kept(self, key: Hashable, read: Callable[[], T]) -> T:
-        """The result of `read`, which is called only once for each key within `one_state`.
-
-        The value is shared: never change it.
-        """
+        """The result of `read`, which is called only once for each key within `one_state`. The value is shared: never
+        change it."""
         if self._kept is None:
             return read()
         if key not in self._kept:
@@ -349,10 +343,7 @@ def odd_json(db: Database) -> Iterator[StoreError]:
 
 
 def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -> Database:
-    """A connection to the file; the schema is not updated.
-
-    Without `one_thread`, threads may take turns to use it.
-    """
+    """A connection to the file; the schema is not updated. Without `one_thread`, threads may take turns to use it."""
     with explained(path):
         if not read_only:
             _own_file(path)
@@ -385,10 +376,8 @@ def is_read_only(path: Path) -> bool:
 
 
 def _read_only_address(path: Path) -> str:
-    """The address with which SQLite opens the file read-only.
-
-    If nobody can write to it, SQLite needs no log and no locks.
-    """
+    """The address with which SQLite opens the file read-only. If nobody can write to it, SQLite needs no log and no
+    locks."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
@@ -396,9 +385,7 @@ def _read_only_address(path: Path) -> str:
 
 
 def _own_file(path: Path) -> None:
-    """Create a missing file, empty and readable by its owner only; SQLite gives its logs the same
-    permissions.
-    """
+    """Create a missing file, empty and readable by its owner only; SQLite gives its logs the same permissions."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
@@ -428,10 +415,8 @@ def use_wal(database: Database) -> None:
 
 
 def backup(database: Database, target: Path) -> None:
-    """Copy the database safely while others use it, all or nothing.
-
-    Raises StoreError when the target exists or cannot be written.
-    """
+    """Copy the database safely while others use it, all or nothing. Raises StoreError when the target exists or cannot be
+    written."""
     if target.exists():
         raise StoreError(f"{target} exists already", next_step="Name a file that does not exist yet.")
     try:
@@ -463,8 +448,7 @@ def is_time(text: str) -> bool:
 
 def merge_search_index(db: Database) -> None:
     """Merge the parts of the search index: until then it keeps the words of deleted texts. Call it in the transaction of
-    the deletion.
-    """
+    the deletion."""
     db.execute("INSERT INTO reasoning_search (reasoning_search) VALUES ('optimize')")
 
 
@@ -474,9 +458,7 @@ def empty_log(db: Database) -> None:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """The identity of this file, which differs for another file put in its place; None if there is no
-    file.
-    """
+    """The identity of this file, which differs for another file put in its place; None if there is no file."""
     try:
         status = path.stat()
     except OSError:

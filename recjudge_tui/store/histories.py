@@ -39,8 +39,6 @@ from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event, sho
 if TYPE_CHECKING:
     from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList
 
-# ---- histories ---------------------------------------------------------------------------------------------------
-
 
 class _EventRow(NamedTuple):
     type: str
@@ -86,11 +84,9 @@ class UserHistory:
     def within(
         self, since: str, until: str, limit: int, *, before: str = "", occasion: Occasion = NO_OCCASION
     ) -> list[ShownEvent]:
-        """The events from `since` to `until` (inclusive; empty: any), without events at `before` or later and
-        without copies of events held out for the occasion.
-
-        At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a time count.
-        """
+        """The events from `since` to `until` (inclusive; empty: any), without events at `before` or later and without
+        copies of events held out for the occasion. At most `limit` of each type, so that a thousand clicks do not hide
+        the purchases. Events without a time count."""
         places = self._places(since, until, before)
         if self._is_held:
             places = [at for at in places if not is_held_for(self.events[at].held_for, occasion)]
@@ -223,9 +219,8 @@ def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
 
 
 def repeats_note(db: Database, project_id: int) -> list[str]:
-    """A sentence about visible events that share user and item with a held-out event but differ in time,
-    value, type or context, such as a repeated purchase. Empty if there are none.
-    """
+    """A sentence about visible events that share user and item with a held-out event but differ in time, value, type or
+    context, such as a repeated purchase. Empty if there are none."""
     count: int = db.value(
         """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
            GROUP BY event_id HAVING NOT max(is_copy))""",
@@ -239,10 +234,8 @@ def repeats_note(db: Database, project_id: int) -> list[str]:
 
 
 def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
-    """Mark the copies among the events of these imports, and those that the imports reveal in older ones.
-
-    Call inside their transaction.
-    """
+    """Mark the copies among the events of these imports, and those that the imports reveal in older ones. Call inside
+    their transaction."""
     if not _holds_out(db, "project_id", project_id):
         return
     for import_id in imports:
@@ -259,10 +252,7 @@ def held_out_users(db: Database, import_id: int) -> list[str]:
 
 
 def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
-    """Mark the copies of these users again after some of their held-out events were removed.
-
-    Call inside a transaction.
-    """
+    """Mark the copies of these users again after some of their held-out events were removed. Call inside a transaction."""
     if not users:
         return
     theirs = "project_id = ? AND user_id IN (SELECT value FROM json_each(?))"
@@ -317,9 +307,8 @@ def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventCont
 
 
 def is_held_for(held_for: HeldFor, occasion: Occasion) -> bool:
-    """Whether a copy is held out for a list of this occasion: context and time do not differ where both have
-    them, and the list was not served later.
-    """
+    """Whether a copy is held out for a list of this occasion: context and time do not differ where both have them, and
+    the list was not served later."""
     return any(
         (not held.context or occasion.context in ("", held.context))
         and (not held.served_at or occasion.served_at <= held.served_at)
@@ -424,10 +413,7 @@ def item_titles(db: Database, project_id: int) -> dict[str, str]:
 
 
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
-    """item_id -> number of events that a judge may be shown.
-
-    An event that several imports contain counts once.
-    """
+    """item_id -> number of events that a judge may be shown. An event that several imports contain counts once."""
     return db.pairs(
         f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id",
         (project_id,),
@@ -503,9 +489,7 @@ def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
 
 def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     """Every case of lists: creates one for each current list, and adds the existing pairs. Call inside a transaction.
-
-    Pairs that labels named before their lists were known get the current lists, as in a run.
-    """
+    Pairs that labels named before their lists were known get the current lists, as in a run."""
     keys = [
         CaseKey("list", user_id, slate.system, "", "", slate.slate_id, None, None, *slate.occasion)
         for user_id, slates in current_slates(db, project_id).items()

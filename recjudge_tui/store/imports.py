@@ -20,8 +20,6 @@ from recjudge_tui.store.facts import held_out_type
 from recjudge_tui.store.histories import held_out_users, mark_again
 from recjudge_tui.store.people import reopen_unanswered
 
-# ---- imports -----------------------------------------------------------------------------------------------------
-
 
 class UndoneImport(NamedTuple):
     """The effect of undoing an import. `kept` counts the rows that stay because a case refers to them."""
@@ -65,9 +63,8 @@ def same_import(
     sha256: str,
     is_alike: Callable[[int, str], bool],
 ) -> int | None:
-    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id,
-    path)` is true.
-    """
+    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id, path)` is
+    true."""
     rows = db.rows(
         """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
            AND undone_at IS NULL ORDER BY id DESC""",
@@ -139,13 +136,10 @@ def list_imports(db: Database, project_id: int | None = None) -> list[sqlite3.Ro
 
 
 def undo_import(db: Database, import_id: int) -> UndoneImport:
-    """Remove exactly what one import added; its row stays, marked as undone.
-
-    Lists and explanations that another import also contains stay; those that a case refers to stay but are no longer
-    current. Labels are removed with their flags, then cases that have no other verdict, call or task, then raters
-    that have no verdict or run left. Raises NotFoundError for an unknown import, UsageError for one that was already
-    undone.
-    """
+    """Remove exactly what one import added; its row stays, marked as undone. Lists and explanations that another import
+    also contains stay; those that a case refers to stay but are no longer current. Labels are removed with their flags,
+    then cases that have no other verdict, call or task, then raters that have no verdict or run left. Raises
+    NotFoundError for an unknown import, UsageError for one that was already undone."""
     with db.transaction():
         row = db.row(
             "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?",
@@ -182,10 +176,8 @@ _CONTENT = {"lists": (LISTS, ("slate_a", "slate_b")), "explanations": (TEXTS, ("
 
 
 def _remove_content(db: Database, project_id: int, import_id: int, what: str) -> tuple[int, int]:
-    """Remove this import's links, then every row that has neither an import nor a case.
-
-    Returns how many rows were removed, and how many of this import's stay only because a case refers to them.
-    """
+    """Remove this import's links, then every row that has neither an import nor a case. Returns how many rows were
+    removed, and how many of this import's stay only because a case refers to them."""
     (table, links, key, _), columns = _CONTENT[what]
     unlinked = f"NOT EXISTS (SELECT 1 FROM {links} l WHERE l.{key} = t.id)"
     used = " OR ".join(f"EXISTS (SELECT 1 FROM cases c WHERE c.{column} = t.id)" for column in columns)
@@ -318,12 +310,10 @@ def add_events(target: Target, events: Sequence[Event]) -> None:
 
 
 def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
-    """Store a list, or link an existing equal one (the same items and scores in the same order).
-
-    Returns the outcome and the import it refers to: `new`; `unchanged` if the current list is equal; `replaces` if an
-    earlier import has another list of this user, system and occasion; `disagrees` if an import of this command has one.
-    In the last case nothing is stored.
-    """
+    """Store a list, or link an existing equal one (the same items and scores in the same order). Returns the outcome and
+    the import it refers to: `new`; `unchanged` if the current list is equal; `replaces` if an earlier import has another
+    list of this user, system and occasion; `disagrees` if an import of this command has one. In the last case nothing is
+    stored."""
     owner = {name: getattr(slate, name) for name in ("user_id", "system", "context", "served_at")}
     outcome, source, made = _add_content(target, LISTS, owner, slate.items, length=len(slate.items))
     if made:
@@ -380,12 +370,9 @@ class LabelledCase(NamedTuple):
 
 
 def label_key(db: Database, project_id: int, label: Label) -> tuple[CaseKey, bool, int]:
-    """The key of a label's case; `turned` and `occasions` as in LabelledCase.
-
-    The case gets the project's current lists or explanation if they are known; a pair gets both lists or
-    none. A label without context and time refers to the only occasion there is. An adversarial pair is the
-    newest one with these names.
-    """
+    """The key of a label's case; `turned` and `occasions` as in LabelledCase. The case gets the project's current lists
+    or explanation if they are known; a pair gets both lists or none. A label without context and time refers to the only
+    occasion there is. An adversarial pair is the newest one with these names."""
     unit = protocol_facts(label.protocol).unit
     turned = label.system_a > label.system_b
     a, b = sorted((label.system_a, label.system_b)) if label.system_a else (label.system, "")
@@ -410,10 +397,8 @@ def case_of_label(target: Target, cases: dict[tuple[str, ...], LabelledCase], la
 
 
 def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Clash | None:
-    """Store a label in the orientation of its case, with its flags.
-
-    Returns None, or the existing verdict, in which case nothing is stored.
-    """
+    """Store a label in the orientation of its case, with its flags. Returns None, or the existing verdict, in which case
+    nothing is stored."""
     db = target.db
     stored = db.row(
         "SELECT value, label, import_id, run_id FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?",

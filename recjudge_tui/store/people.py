@@ -17,9 +17,6 @@ from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.raters import put_verdict
 
-# ---- tasks -------------------------------------------------------------------------------------------------------
-
-
 _TASK = """SELECT t.id, t.project_id, t.rater_id, r.name AS rater, t.case_id, t.protocol, t.prompt_id, t.run_id,
              t.position, t.first, t.state, t.reason, t.seconds, t.revealed_at IS NOT NULL AS revealed
            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id """
@@ -222,12 +219,10 @@ def own_verdict(db: Database, task: Task) -> CaseAnswers:
 def submit_verdict(
     db: Database, task_id: int, judged: CaseAnswers, seconds: float, rule: str = AS_GIVEN
 ) -> None:
-    """Store an annotator's verdict and close the task, in one transaction; replaces an earlier verdict of the task.
-
-    Note and flags are stored with the first answer. `seconds` is added to the time spent before. Raises UsageError
-    after other verdicts were revealed, without an answer, or when the annotator's verdict came from an import or a
-    run; NotFoundError when the task no longer exists.
-    """
+    """Store an annotator's verdict and close the task, in one transaction; replaces an earlier verdict of the task. Note
+    and flags are stored with the first answer. `seconds` is added to the time spent before. Raises UsageError after other
+    verdicts were revealed, without an answer, or when the annotator's verdict came from an import or a run; NotFoundError
+    when the task no longer exists."""
     if not judged.answers:
         raise UsageError("a verdict needs an answer", next_step="Skip the case if you cannot judge it.")
     with db.transaction():
@@ -285,10 +280,8 @@ def skip_task(db: Database, task_id: int, reason: str, seconds: float) -> None:
 
 
 def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
-    """Mark tasks as revealed: other verdicts may be shown now, and the annotator's own can no longer change.
-
-    Raises UsageError for an open task.
-    """
+    """Mark tasks as revealed: other verdicts may be shown now, and the annotator's own can no longer change. Raises
+    UsageError for an open task."""
     wanted = json.dumps(list(task_ids))
     with db.transaction():
         if db.value(
@@ -427,10 +420,8 @@ def finished_task(db: Database, project_id: int, protocol: str, case_id: int) ->
 def save_agreed(
     db: Database, project_id: int, rater_id: int, protocol: str, agreed: Sequence[tuple[int, AspectAnswer]]
 ) -> None:
-    """Store the consensus: the verdicts on which all annotators agree, and those of a third person.
-
-    Call inside a transaction.
-    """
+    """Store the consensus: the verdicts on which all annotators agree, and those of a third person. Call inside a
+    transaction."""
     kept = json.dumps([[case_id, answer.aspect] for case_id, answer in agreed])
     db.execute(
         """DELETE FROM verdicts WHERE rater_id = ? AND protocol = ? AND rule = ? AND (case_id, aspect) NOT IN (

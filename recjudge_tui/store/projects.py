@@ -15,8 +15,6 @@ from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_sy
 from recjudge_tui.store.database import Database, empty_log, merge_search_index, named_cells, now
 from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list
 
-# ---- projects ----------------------------------------------------------------------------------------------------
-
 
 def create_project(db: Database, name: str) -> int:
     """Create a project. Raises UsageError for an empty or taken name."""
@@ -137,12 +135,9 @@ def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
 
 
 class DataCounts(NamedTuple):
-    """What is stored in a project.
-
-    `users` counts those named by a row of their own, a list, an event or a text; `items_described` those with a row of
-    their own. `images`: items with an image. `systems` by name. `contexts`: how many occasions have a name;
-    `first_served` and `last_served` are ISO 8601, empty where no list has a time.
-    """
+    """What is stored in a project. `users` counts those named by a row of their own, a list, an event or a text;
+    `items_described` those with a row of their own. `images`: items with an image. `systems` by name. `contexts`: how
+    many occasions have a name; `first_served` and `last_served` are ISO 8601, empty where no list has a time."""
 
     users: int
     items_described: int
@@ -332,13 +327,10 @@ class LabelShare(NamedTuple):
 
 
 class ProjectPanel(NamedTuple):
-    """The figures of one project.
-
-    `shares` are the label shares of `protocol` (that of the newest run, else the one with most verdicts) among
-    the judges (all raters if there are no judges), of each rater on the newest lists that it judged; none if verdicts
-    are numbers without labels.
-    `disagreements` counts the questions on which two judges gave different values.
-    """
+    """The figures of one project. `shares` are the label shares of `protocol` (that of the newest run, else the one with
+    most verdicts) among the judges (all raters if there are no judges), of each rater on the newest lists that it judged;
+    none if verdicts are numbers without labels. `disagreements` counts the questions on which two judges gave different
+    values."""
 
     runs: int
     imports: int
@@ -445,9 +437,7 @@ def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
 
 def delete_project(db: Database, name: str) -> None:
     """Delete the project with everything in it, and the snapshots and images no longer used. Raises NotFoundError.
-
-    Nothing of its text stays in the file, nor in its log unless another process is reading.
-    """
+    Nothing of its text stays in the file, nor in its log unless another process is reading."""
     identity = project_id(db, name)
     with db.transaction():
         # cases refer to slates and explanations without a cascade, so they go first
@@ -470,11 +460,9 @@ def snapshot_references(db: Database) -> list[tuple[str, str]]:
 
 
 def _delete_unused_snapshots(db: Database) -> None:
-    """Delete the snapshots that no row refers to. Call inside a transaction.
-
-    SQLite checks every deleted snapshot against every column that may refer to it. Nothing else needs indexes on these
-    columns, so they exist during the deletion only: a second for a million calls.
-    """
+    """Delete the snapshots that no row refers to. Call inside a transaction. SQLite checks every deleted snapshot against
+    every column that may refer to it. Nothing else needs indexes on these columns, so they exist during the deletion
+    only: a second for a million calls."""
     references = snapshot_references(db)
     indexes = [f"snapshots_used_{number}" for number in range(len(references))]
     for index, (table, column) in zip(indexes, references, strict=True):
@@ -513,11 +501,8 @@ def saved_filters(db: Database, project_id: int) -> list[SavedFilter]:
 
 
 def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:
-    """Save a filter under a name; True if it replaces an older one.
-
-    Raises UsageError for a filter that cannot be parsed or is empty, and for a name that is empty, longer than
-    LONGEST_NAME or not a single line of printable characters.
-    """
+    """Save a filter under a name; True if it replaces an older one. Raises UsageError for a filter that cannot be parsed
+    or is empty, and for a name that is empty, longer than LONGEST_NAME or not a single line of printable characters."""
     name, chosen = name.strip(), parse_filter(text)
     if not chosen:
         raise UsageError(
@@ -569,9 +554,8 @@ class Outcome(NamedTuple):
 
 
 def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
-    """Store an experiment. Raises UsageError when the name is taken. Check the numbers and names first: the
-    table refuses invalid ones with a ConstraintError.
-    """
+    """Store an experiment. Raises UsageError when the name is taken. Check the numbers and names first: the table refuses
+    invalid ones with a ConstraintError."""
     with db.transaction():
         if db.any("SELECT 1 FROM outcomes WHERE project_id = ? AND name = ?", (project_id, outcome.name)):
             raise UsageError(

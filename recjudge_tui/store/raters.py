@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
 
 
-# ---- raters ------------------------------------------------------------------------------------------------------
-
-
 def ensure_rater(
     db: Database, project_id: int, name: str, kind: RaterKind, recipe: dict[str, Any] | None = None
 ) -> int:
@@ -47,10 +44,8 @@ def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
 
 
 def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> None:
-    """Set the kind of an imported rater: a person, the users themselves, or a judge.
-
-    Raises UsageError for any other rater.
-    """
+    """Set the kind of an imported rater: a person, the users themselves, or a judge. Raises UsageError for any other
+    rater."""
     rater = rater_row(db, project_id, name)
     if rater["kind"] not in IMPORTED:
         raise UsageError(
@@ -108,8 +103,7 @@ def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
 
 class Provenance(NamedTuple):
     """How the verdicts of a rater came: `imported` of them from files; `blind` were given to a task in recjudge, by an
-    annotator who had been shown no other verdict on the case and had reviewed none.
-    """
+    annotator who had been shown no other verdict on the case and had reviewed none."""
 
     imported: int
     blind: int
@@ -133,9 +127,8 @@ def provenance(db: Database, project_id: int) -> dict[str, Provenance]:
 
 
 def delete_rater(db: Database, project_id: int, name: str) -> int:
-    """Delete a rater with its runs and verdicts; returns the number of deleted verdicts. Nothing of its replies stays
-    in the file.
-    """
+    """Delete a rater with its runs and verdicts; returns the number of deleted verdicts. Nothing of its replies stays in
+    the file."""
     rater = rater_row(db, project_id, name)
     gone = db.number("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater["id"],))
     with db.transaction():
@@ -146,10 +139,8 @@ def delete_rater(db: Database, project_id: int, name: str) -> int:
 
 
 def rename_rater(db: Database, project_id: int, name: str, new_name: str) -> None:
-    """Give a rater another name, also in the recipes of the raters that are made from it.
-
-    Raises NotFoundError, and UsageError when the new name is empty, too long or taken.
-    """
+    """Give a rater another name, also in the recipes of the raters that are made from it. Raises NotFoundError, and
+    UsageError when the new name is empty, too long or taken."""
     rater = rater_row(db, project_id, name)
     new_name = sane_name(new_name, "the rater")
     if not new_name:
@@ -216,10 +207,7 @@ def tie_label(db: Database, project_id: int) -> str:
 
 
 def replace_verdicts(db: Database, rater_id: int, made: Sequence[DerivedVerdict], rule: str) -> None:
-    """Replace the rater's verdicts by these: writes the changed ones and removes all others.
-
-    Call inside a transaction.
-    """
+    """Replace the rater's verdicts by these: writes the changed ones and removes all others. Call inside a transaction."""
     kept = json.dumps([[verdict.case_id, verdict.aspect] for verdict in made])
     db.execute(
         """DELETE FROM verdicts WHERE rater_id = ? AND (case_id, aspect) NOT IN (

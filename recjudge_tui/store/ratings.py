@@ -26,9 +26,6 @@ from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.facts import about_systems
 from recjudge_tui.store.prompts import run_prompts
 
-# ---- ratings -----------------------------------------------------------------------------------------------------
-
-
 # SQLite has no NaN and NumPy has no NULL, so infinity represents both in between
 NO_VALUE = "9e999"
 _ONE_VERDICT = f"case_id, ifnull(value, {NO_VALUE}), ifnull(order_consistent, -1)"
@@ -53,12 +50,9 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseColumns:
-    """Every case of a project, one row each, by id.
-
-    `user` and `pair` (user and item) are integer codes; `system_a` and `system_b` are indexes into `systems`.
-    `lifetimes` is None if no list was ever replaced by a later import. `selected` marks the cases that a report
-    covers; None if it covers all.
-    """
+    """Every case of a project, one row each, by id. `user` and `pair` (user and item) are integer codes; `system_a` and
+    `system_b` are indexes into `systems`. `lifetimes` is None if no list was ever replaced by a later import. `selected`
+    marks the cases that a report covers; None if it covers all."""
 
     ids: IntArray
     user: IntArray
@@ -74,10 +68,8 @@ class CaseColumns:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts of one question.
-
-    `row` is the case's index in CaseColumns, `value` NaN if failed, `flipped` true if the two orders disagree.
-    """
+    """The verdicts of one question. `row` is the case's index in CaseColumns, `value` NaN if failed, `flipped` true if
+    the two orders disagree."""
 
     row: IntArray
     value: FloatArray
@@ -89,9 +81,8 @@ class Verdicts:
 
 
 class EarlierLists(NamedTuple):
-    """Counts of one question's verdicts: `n` are used, of which `replaced` are about lists that a later import
-    replaced; `left_out` are about lists of earlier generations and not used.
-    """
+    """Counts of one question's verdicts: `n` are used, of which `replaced` are about lists that a later import replaced;
+    `left_out` are about lists of earlier generations and not used."""
 
     left_out: int
     replaced: int
@@ -99,9 +90,8 @@ class EarlierLists(NamedTuple):
 
 
 class Crowd(NamedTuple):
-    """Several raters' verdicts treated as one question: `rater` (n,) is a code of the rater who gave each,
-    `questions` are the raters' questions.
-    """
+    """Several raters' verdicts treated as one question: `rater` (n,) is a code of the rater who gave each, `questions`
+    are the raters' questions."""
 
     rater: IntArray
     questions: tuple[Question, ...]
@@ -109,10 +99,9 @@ class Crowd(NamedTuple):
 
 @dataclass(frozen=True)
 class Ratings:
-    """Verdicts by question. `earlier` has the questions whose verdicts are not all about the current lists; each
-    question uses the newest lists that its rater judged. `untimed` counts the cases with verdicts that were left out
-    because a time was chosen and theirs is unknown. `crowds` are questions made of several raters' verdicts.
-    """
+    """Verdicts by question. `earlier` has the questions whose verdicts are not all about the current lists; each question
+    uses the newest lists that its rater judged. `untimed` counts the cases with verdicts that were left out because a
+    time was chosen and theirs is unknown. `crowds` are questions made of several raters' verdicts."""
 
     cases: CaseColumns
     raters: dict[str, Rater]
@@ -184,11 +173,9 @@ def load_ratings(
     newest: bool = True,
     chosen: CaseSelection = EVERY_CASE,
 ) -> Ratings:
-    """The verdicts by question, failed ones as NaN; None selects all raters, protocols or aspects.
-
-    With `newest`, only the newest lists that a question's rater judged count (see `newest_lists`). Without it, the
-    caller must align raters, as with `load_questions`.
-    """
+    """The verdicts by question, failed ones as NaN; None selects all raters, protocols or aspects. With `newest`, only
+    the newest lists that a question's rater judged count (see `newest_lists`). Without it, the caller must align raters,
+    as with `load_questions`."""
     wanted = [
         question
         for question in project_questions(db, project_id)
@@ -201,9 +188,8 @@ def load_ratings(
 
 
 def newest_lists(ratings: Ratings, generation: int | None = None) -> Ratings:
-    """The verdicts of each question on the newest lists that its rater judged, and on lists that were current at the
-    same time; `earlier` counts the rest. With `generation`, the verdicts on the lists that were current then.
-    """
+    """The verdicts of each question on the newest lists that its rater judged, and on lists that were current at the same
+    time; `earlier` counts the rest. With `generation`, the verdicts on the lists that were current then."""
     cases = ratings.cases
     kept, earlier = {}, {}
     for question, every in ratings.verdicts.items():
@@ -227,10 +213,7 @@ def of_selection(cases: CaseColumns, verdicts: Verdicts) -> Verdicts:
 
 def project_questions(db: Database, project_id: int) -> list[Question]:
     """The questions of a project, by rater, protocol and aspect. Each is one step in the index: DISTINCT would read all
-    verdicts.
-
-    Adversarial pairs are left out: they test the rater, not the systems.
-    """
+    verdicts. Adversarial pairs are left out: they test the rater, not the systems."""
     return db.records(
         Question,
         f"""WITH RECURSIVE
@@ -269,10 +252,9 @@ def verdict_counts(db: Database, project_id: int, aspect: str, raters: Collectio
 def load_questions(
     db: Database, project_id: int, questions: Iterable[Question], chosen: CaseSelection = EVERY_CASE
 ) -> Ratings:
-    """The verdicts of these questions on every list, from the index alone; failed ones as NaN. Includes cases that
-    are not selected: comparisons of raters and `newest_lists` apply the selection. A figure must use `newest_lists`,
-    or align raters on the newest lists in common. Raises KeyError for a rater of another project.
-    """
+    """The verdicts of these questions on every list, from the index alone; failed ones as NaN. Includes cases that are
+    not selected: comparisons of raters and `newest_lists` apply the selection. A figure must use `newest_lists`, or align
+    raters on the newest lists in common. Raises KeyError for a rater of another project."""
     raters = project_raters(db, project_id)
     cases = db.kept((load_cases, project_id), partial(load_cases, db, project_id))
     verdicts = {
@@ -369,9 +351,8 @@ NEVER = int(np.iinfo(np.int64).max)
 
 
 class Lifetimes(NamedTuple):
-    """By case: the lists (or the text) of a case were current together from import `since` until import `until`
-    replaced one of them; NEVER if they are still current. Cases without lists are current from 0 to NEVER.
-    """
+    """By case: the lists (or the text) of a case were current together from import `since` until import `until` replaced
+    one of them; NEVER if they are still current. Cases without lists are current from 0 to NEVER."""
 
     since: IntArray
     until: IntArray
@@ -401,11 +382,8 @@ def load_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes 
 
 
 def adversarial_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes | None:
-    """The lifetimes of adversarial pairs (ids in order); None as in `load_lifetimes`.
-
-    Lists made for a pair belong to no import. Such a pair is current as long as the pair of imported lists that the
-    same run judged.
-    """
+    """The lifetimes of adversarial pairs (ids in order); None as in `load_lifetimes`. Lists made for a pair belong to no
+    import. Such a pair is current as long as the pair of imported lists that the same run judged."""
     lifetimes = load_lifetimes(db, project_id, cases)
     if lifetimes is None:
         return None
@@ -479,10 +457,8 @@ def _codes(texts: Collection[str]) -> IntArray:
 
 
 def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
-    """The lists and texts of these cases (ids in order).
-
-    Cases that labels created before their lists were known have the current lists, as in a run.
-    """
+    """The lists and texts of these cases (ids in order). Cases that labels created before their lists were known have the
+    current lists, as in a run."""
     content = case_content(db, project_id, cases)
     bare = db.rows(
         """SELECT id, kind, user_id, system_a, system_b, context, served_at FROM cases
@@ -553,8 +529,7 @@ _WHOLE = 1 << 40
 
 class ListItems(NamedTuple):
     """The items of judged lists, one row each, by case and rank. An item that occurs twice counts at its first rank.
-    `row` is the case's index in CaseColumns, `rank` the position in the list, from 1.
-    """
+    `row` is the case's index in CaseColumns, `rank` the position in the list, from 1."""
 
     row: IntArray
     rank: IntArray
@@ -562,12 +537,10 @@ class ListItems(NamedTuple):
 
 @dataclass(frozen=True)
 class RaterFlags:
-    """The flags of one rater: each pair of item and issue once a case.
-
-    `depth`: by case, how many items of its list were shown; 0 if the rater did not judge it. `row` is the flag's
-    case, `item` the row of ListItems (-1 if the item is not in the list), `issue` the index into
-    `FlaggedLists.issues`. `asked`: whether the rater was asked for flags, or gave one.
-    """
+    """The flags of one rater: each pair of item and issue once a case. `depth`: by case, how many items of its list were
+    shown; 0 if the rater did not judge it. `row` is the flag's case, `item` the row of ListItems (-1 if the item is not
+    in the list), `issue` the index into `FlaggedLists.issues`. `asked`: whether the rater was asked for flags, or gave
+    one."""
 
     depth: IntArray
     row: IntArray
@@ -578,11 +551,8 @@ class RaterFlags:
 
 @dataclass(frozen=True)
 class FlaggedLists:
-    """The flags of several raters, and the lists that they judged.
-
-    `issues` are the names of the kinds of issues: first those of the prompts, in their order, then others. Spellings
-    that differ only in case or spaces are one kind.
-    """
+    """The flags of several raters, and the lists that they judged. `issues` are the names of the kinds of issues: first
+    those of the prompts, in their order, then others. Spellings that differ only in case or spaces are one kind."""
 
     items: ListItems
     issues: tuple[str, ...]
@@ -592,11 +562,9 @@ class FlaggedLists:
 def load_flags(
     db: Database, project_id: int, cases: CaseColumns, raters: Mapping[Question, Rater]
 ) -> FlaggedLists:
-    """The flags of the rater of each question, under its protocol, on all lists that it judged, failed verdicts too.
-
-    A judge was shown the top K of its run, an annotator that of their task; a label from elsewhere is about the whole
-    list. With repeats, an item is flagged where any of the answers flags it.
-    """
+    """The flags of the rater of each question, under its protocol, on all lists that it judged, failed verdicts too. A
+    judge was shown the top K of its run, an annotator that of their task; a label from elsewhere is about the whole list.
+    With repeats, an item is flagged where any of the answers flags it."""
     asked: dict[str, dict[str, str]] = {}
     for protocol in dict.fromkeys(question.protocol for question in raters):
         prompts = run_prompts(db, project_id, protocol)
@@ -730,9 +698,7 @@ def scale_source(db: Database, project_id: int, protocol: str, aspect: str) -> i
 def add_scale(
     db: Database, project_id: int, import_id: int, protocol: str, aspect: str, scale: Scale
 ) -> None:
-    """Store the scale that an import gives, once for each import, so that it disappears when the last of them is
-    undone.
-    """
+    """Store the scale that an import gives, once for each import, so that it disappears when the last of them is undone."""
     db.execute(
         "INSERT OR IGNORE INTO scales (project_id, protocol, aspect, import_id, low, high, words, ordered)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -13,7 +13,15 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
 from recjudge_tui.errors import LeaseLostError, NotFoundError, StoreError
 from recjudge_tui.store.cases import ShownCase, of_several_occasions
-from recjudge_tui.store.database import Database, empty_log, is_time, merge_search_index, now, odd_cell, read_cell
+from recjudge_tui.store.database import (
+    Database,
+    empty_log,
+    is_time,
+    merge_search_index,
+    now,
+    odd_cell,
+    read_cell,
+)
 from recjudge_tui.store.facts import sane_name, sql_list
 
 if TYPE_CHECKING:
@@ -21,9 +29,6 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
     from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
     from recjudge_tui.store.prompts import UsedPrompt
-
-
-# ---- runs --------------------------------------------------------------------------------------------------------
 
 
 class NewRun(NamedTuple):
@@ -242,10 +247,8 @@ _UNRECORDED_SECONDS = """max(0, ifnull(CASE WHEN lease_owner IS NOT NULL THEN
 
 
 def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) -> bool:
-    """Take the run's lease if it still belongs to `instead_of` (None: to no process); True on success.
-
-    The working time of `instead_of` is added to the run's.
-    """
+    """Take the run's lease if it still belongs to `instead_of` (None: to no process); True on success. The working time
+    of `instead_of` is added to the run's."""
     with db.transaction():
         cursor = db.execute(
             f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
@@ -310,9 +313,7 @@ def mark_ended(db: Database, run_id: int, owner: str | None, state: RunState) ->
 
 def reset_failed(db: Database, run_id: int) -> int:
     """Set the failed calls of a run back to planned and delete its failed verdicts; returns the number of calls.
-
-    Attempts, tokens and cost stay, because they were spent.
-    """
+    Attempts, tokens and cost stay, because they were spent."""
     with db.transaction():
         for table in ("verdicts", "superseded_verdicts"):
             db.execute(f"DELETE FROM {table} WHERE run_id = ? AND state = 'failed'", (run_id,))
@@ -332,8 +333,7 @@ def rename_run(db: Database, run_id: int, name: str) -> None:
 
 def delete_run(db: Database, run_id: int) -> None:
     """Delete a run with its calls, answers and verdicts, and its rater if the rater has nothing else. Verdicts of the
-    rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file.
-    """
+    rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file."""
     from recjudge_tui.store.calls import restore_superseded
 
     rater = db.found("SELECT rater_id FROM runs WHERE id = ?", (run_id,))
@@ -356,8 +356,7 @@ def delete_run(db: Database, run_id: int) -> None:
 
 
 class RunGroup(NamedTuple):
-    """A group of one rater's runs. `request` is JSON, None for runs older than this record; `runs` has run ids by
-    stage."""
+    """A group of one rater's runs. `request` is JSON, None for runs older than this record; `runs` has run ids by stage."""
 
     id: int
     project_id: int
@@ -474,11 +473,8 @@ class ActiveRun(NamedTuple):
 
 
 class NewestRun(NamedTuple):
-    """A run as one line of a list.
-
-    `calls` and `finished` count its calls, but are 0 if the run is done. `state` is as stored: the process of a
-    running run may have died. `ended` is empty until the run is over.
-    """
+    """A run as one line of a list. `calls` and `finished` count its calls, but are 0 if the run is done. `state` is as
+    stored: the process of a running run may have died. `ended` is empty until the run is over."""
 
     run_id: int
     rater: str
@@ -608,13 +604,10 @@ def active_runs(db: Database) -> list[ActiveRun]:
 
 
 class CallTotals(NamedTuple):
-    """The calls of some runs. `calls` have ended, `open` have not; `reused` took their answer from calls of earlier
-    runs.
-
+    """The calls of some runs. `calls` have ended, `open` have not; `reused` took their answer from calls of earlier runs.
     `first` and `last` (ISO 8601 UTC, empty if no call was sent) are when the calls that were sent ended. `cases`, `users`
     and `occasions` are those of all calls. `failures` is kind of error -> calls, most frequent first; `models` are those
-    that replies name; `refused` are parameters that a server refused and that were therefore not sent.
-    """
+    that replies name; `refused` are parameters that a server refused and that were therefore not sent."""
 
     calls: int
     failed: int
@@ -745,11 +738,8 @@ def run_systems(db: Database, run_id: int) -> list[str]:
 
 
 class ServedModel(NamedTuple):
-    """The model that answered one run.
-
-    `name` and `digest` come from the server, empty if it did not say; `models` are those named in the replies.
-    `replies` of the `calls` were answered, `cached` of them from an earlier run.
-    """
+    """The model that answered one run. `name` and `digest` come from the server, empty if it did not say; `models` are
+    those named in the replies. `replies` of the `calls` were answered, `cached` of them from an earlier run."""
 
     run_id: int
     judge: str
@@ -794,10 +784,8 @@ def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> N
 
 
 def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
-    """The result of the last probe of this judge at these servers; None without a probe.
-
-    A record that this version cannot read is ignored.
-    """
+    """The result of the last probe of this judge at these servers; None without a probe. A record that this version
+    cannot read is ignored."""
     from recjudge_tui.domain.judge import Capabilities
 
     text = db.value(
@@ -815,11 +803,9 @@ def _servers(judge: JudgeSpec) -> str:
 
 
 def seconds_a_call(db: Database, judge: str) -> float | None:
-    """Wall-clock seconds per call in the judge's last run that sent calls, at that run's concurrency.
-
-    Without such a run, the latency of the newest probe divided by the judge's concurrency. A probe's calls are small,
-    so this is a low estimate. None without either.
-    """
+    """Wall-clock seconds per call in the judge's last run that sent calls, at that run's concurrency. Without such a run,
+    the latency of the newest probe divided by the judge's concurrency. A probe's calls are small, so this is a low
+    estimate. None without either."""
     seconds: float | None = db.value(
         """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
            WHERE ru.id = (

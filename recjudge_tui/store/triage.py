@@ -58,11 +58,9 @@ def record(
     label: str = "",
     value: float | None = None,
 ) -> int:
-    """Add a row about a verdict and return its id. An override also stores the verdict of the rater `reader`.
-
-    Raises NotFoundError when the verdict no longer exists, UsageError when a note or tag is empty or longer than
-    LONGEST_TEXT, or when the reader's name belongs to another kind of rater.
-    """
+    """Add a row about a verdict and return its id. An override also stores the verdict of the rater `reader`. Raises
+    NotFoundError when the verdict no longer exists, UsageError when a note or tag is empty or longer than LONGEST_TEXT,
+    or when the reader's name belongs to another kind of rater."""
     text = text.strip()
     if action in ("note", "tag") and not text:
         raise UsageError(f"the {action} is empty", next_step="Write some text.")
@@ -91,10 +89,8 @@ def record(
 
 
 def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
-    """Undo the reader's newest action that is not undone; returns it, or None when there is none.
-
-    An earlier override takes effect again.
-    """
+    """Undo the reader's newest action that is not undone; returns it, or None when there is none. An earlier override
+    takes effect again."""
     with db.transaction():
         newest = db.row(
             f"{_ENTRIES} WHERE project_id = ? AND reader = ? AND standing ORDER BY log_id DESC LIMIT 1",
@@ -200,11 +196,9 @@ class Choices(NamedTuple):
 
 
 def choices(db: Database, verdict_id: int) -> Choices:
-    """The answers that can replace a verdict: the labels or the scale of its prompt.
-
-    For a verdict without a run, those of the prompt of the protocol's newest run, else of the protocol's newest prompt;
-    without a prompt, the labels given so far. Raises NotFoundError, or UsageError when there are none.
-    """
+    """The answers that can replace a verdict: the labels or the scale of its prompt. For a verdict without a run, those
+    of the prompt of the protocol's newest run, else of the protocol's newest prompt; without a prompt, the labels given
+    so far. Raises NotFoundError, or UsageError when there are none."""
     from recjudge_tui.store.prompts import prompt_by_id
 
     verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
@@ -239,10 +233,8 @@ def choices(db: Database, verdict_id: int) -> Choices:
 
 
 def parse_choice(db: Database, verdict_id: int, wanted: str) -> tuple[str, float]:
-    """The (label, value) among the choices that matches `wanted`, ignoring case.
-
-    A prefix is enough if only one label has it. Raises NotFoundError, or UsageError naming the choices.
-    """
+    """The (label, value) among the choices that matches `wanted`, ignoring case. A prefix is enough if only one label has
+    it. Raises NotFoundError, or UsageError naming the choices."""
     offered = choices(db, verdict_id)
     if not offered.labels:
         try:

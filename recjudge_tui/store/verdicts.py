@@ -36,9 +36,6 @@ from recjudge_tui.store.filters import (
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
 from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, undecided, verdict_entries
 
-# ---- listing -----------------------------------------------------------------------------------------------------
-
-
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
     "id": "v.id",
@@ -62,12 +59,9 @@ class Opinions(NamedTuple):
 
 
 class VerdictRow(NamedTuple):
-    """One row of the list.
-
-    `people` are the answers of annotators and users on this question, the most frequent first. `votes` are the numbers of
-    people and judges per value on it, highest first; `spread` is the highest value minus the lowest (None with fewer
-    than two votes). `several_occasions`: the user has more than one.
-    """
+    """One row of the list. `people` are the answers of annotators and users on this question, the most frequent first.
+    `votes` are the numbers of people and judges per value on it, highest first; `spread` is the highest value minus the
+    lowest (None with fewer than two votes). `several_occasions`: the user has more than one."""
 
     verdict_id: int
     case_id: int
@@ -104,10 +98,8 @@ def filtered_ids(
     limit: int | None = None,
     after: int = 0,
 ) -> array[int]:
-    """The ids of the verdicts that pass the filter, sorted by `sort` (a key of SORTS).
-
-    Only ids above `after`; with `sort="id"` these are the new ones. `limit` is for a first page.
-    """
+    """The ids of the verdicts that pass the filter, sorted by `sort` (a key of SORTS). Only ids above `after`; with
+    `sort="id"` these are the new ones. `limit` is for a first page."""
     where, parameters = conditions(project_id, chosen, by_case=sort == "case")
     since = "v.id > :after AND " if after else ""
     sql = f"SELECT v.id FROM verdicts v WHERE {since}{where} ORDER BY {SORTS[sort]} LIMIT :limit"
@@ -115,10 +107,8 @@ def filtered_ids(
 
 
 def first_ids(db: Database, project_id: int, chosen: VerdictFilter, sort: str, limit: int) -> array[int]:
-    """A fast first page of `filtered_ids`: for words, the first hits of the full-text index.
-
-    Words may also occur elsewhere, so this page can miss verdicts that the whole list has.
-    """
+    """A fast first page of `filtered_ids`: for words, the first hits of the full-text index. Words may also occur
+    elsewhere, so this page can miss verdicts that the whole list has."""
     search = word_query(chosen)
     if search is None:
         return filtered_ids(db, project_id, chosen, sort, limit=limit)
@@ -183,8 +173,7 @@ def _votes(
     db: Database, cases: Iterable[int]
 ) -> tuple[dict[_Question, dict[float, int]], dict[_Question, list[Opinions]]]:
     """Question -> value -> how many people and judges gave it; question -> the answers that people gave themselves
-    (without consensus).
-    """
+    (without consensus)."""
     rows = db.rows(
         f"""SELECT o.case_id, o.aspect, o.protocol, o.value, max(o.label) AS label, count(*) AS n,
               sum(q.kind IN {sql_list(FIRST_HAND)}) AS people
@@ -276,11 +265,9 @@ LABELLED = "labelled"
 
 
 def verdict_to_keep(db: Database, verdict_id: int, reader: str) -> int:
-    """The verdict that a reader means to keep while `verdict_id` is selected: this one, or the one just overridden.
-
-    After an override the list moves on to the next verdict. So if the reader's last action was an override, and the
-    selected verdict has no decision yet, the overridden verdict is meant.
-    """
+    """The verdict that a reader means to keep while `verdict_id` is selected: this one, or the one just overridden. After
+    an override the list moves on to the next verdict. So if the reader's last action was an override, and the selected
+    verdict has no decision yet, the overridden verdict is meant."""
     last = db.row(
         """SELECT l.verdict_id, l.action FROM verdicts v JOIN triage_log l ON l.project_id = v.project_id
            WHERE v.id = ? AND l.reader = ? ORDER BY l.id DESC LIMIT 1""",
@@ -300,11 +287,9 @@ def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
 
 
 def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
-    """Store the reader's verdict as a label of the annotator `name`; returns the annotator's number of labels.
-
-    The reader's verdict is their override, or the verdict itself if they accepted it. An existing label is replaced.
-    Raises UsageError when the reader did neither, or when `name` is a rater of another kind.
-    """
+    """Store the reader's verdict as a label of the annotator `name`; returns the annotator's number of labels. The
+    reader's verdict is their override, or the verdict itself if they accepted it. An existing label is replaced. Raises
+    UsageError when the reader did neither, or when `name` is a rater of another kind."""
     with db.transaction():
         own = db.row(
             """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
@@ -366,13 +351,12 @@ class Queue(NamedTuple):
 
 
 def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterable[int] = ()) -> Queue:
-    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in
-    the filter, only for those reasons; a verdict with several reasons is listed under the first): a judge that
-    disagrees with a person on the question (largest difference first, as a share of the scale), judges that disagree
-    with each other, answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed,
-    and cases in which a text gives instructions to the judge (`suspects`, their ids). A disagreement is at least one
-    step of A/Tie/B or of the labels, half of 0..1, or two steps of 1..5.
-    """
+    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in the
+    filter, only for those reasons; a verdict with several reasons is listed under the first): a judge that disagrees with
+    a person on the question (largest difference first, as a share of the scale), judges that disagree with each other,
+    answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed, and cases in which a
+    text gives instructions to the judge (`suspects`, their ids). A disagreement is at least one step of A/Tie/B or of the
+    labels, half of 0..1, or two steps of 1..5."""
     wanted = chosen.queue() or frozenset(QUEUED)
     chosen = chosen.without("queue")
     where, parameters = conditions(project_id, chosen)
@@ -436,11 +420,9 @@ def _those(reason: str, order: str = "v.id") -> str:
 
 
 class ExampleSource(NamedTuple):
-    """`values`: aspect -> (label, value), from the reader, and from the verdict if it was accepted.
-
-    `prompt_id` is the newest version of the prompt, None without a prompt. `note` is the reader's last note that was
-    not undone. `reasoning` and `flags` (item, issue, reason) are the judge's, for accepted verdicts only.
-    """
+    """`values`: aspect -> (label, value), from the reader, and from the verdict if it was accepted. `prompt_id` is the
+    newest version of the prompt, None without a prompt. `note` is the reader's last note that was not undone. `reasoning`
+    and `flags` (item, issue, reason) are the judge's, for accepted verdicts only."""
 
     case_id: int
     prompt_id: int | None
