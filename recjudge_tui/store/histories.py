@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from recjudge_tui.domain.domains import Scale, dataset_of
 from recjudge_tui.domain.event_types import JUDGEMENT
@@ -122,8 +122,8 @@ class UserHistory:
         taken: Counter[str] = Counter()
         first = []
         for place in places:
-            taken[self.events[place].type] += 1
-            if taken[self.events[place].type] <= limit:
+            taken[kind := self.events[place].type] += 1
+            if taken[kind] <= limit:
                 first.append(place)
         return first
 
@@ -131,13 +131,12 @@ class UserHistory:
         views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
         for place in places:
             row = self.events[place]
+            item, scale = (
+                views[row.item_id] if row.item_id else None,
+                None if row.value is None else row.scale,
+            )
             self._shown[place] = ShownEvent(
-                type=row.type,
-                timestamp=row.timestamp,
-                text=row.text,
-                value=row.value,
-                item=views[row.item_id] if row.item_id else None,
-                scale=None if row.value is None else row.scale,
+                type=row.type, timestamp=row.timestamp, text=row.text, value=row.value, item=item, scale=scale
             )
 
 
@@ -164,9 +163,11 @@ def read_histories(
 
 def _scales(db: Database, project_id: int) -> dict[int, Scale]:
     """import id -> the scale of its values, if its layout has one."""
-    rows = db.rows("SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,))
-    known = {row[0]: dataset_of(row[1]) for row in rows}
-    return {source: dataset.scale for source, dataset in known.items() if dataset and dataset.scale}
+    layouts = db.pairs(
+        "SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,)
+    )
+    known = ((source, dataset_of(layout)) for source, layout in layouts.items())
+    return {source: dataset.scale for source, dataset in known if dataset and dataset.scale}
 
 
 def read_history(db: Database, project_id: int, user_id: str) -> UserHistory:
@@ -221,7 +222,7 @@ def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
 def repeats_note(db: Database, project_id: int) -> list[str]:
     """A sentence about visible events that share user and item with a held-out event but differ in time, value, type or
     context, such as a repeated purchase. Empty if there are none."""
-    count: int = db.value(
+    count = db.number(
         """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
            GROUP BY event_id HAVING NOT max(is_copy))""",
         (project_id,),
@@ -247,8 +248,9 @@ def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
 
 def held_out_users(db: Database, import_id: int) -> list[str]:
     """The users for whom this import contains held-out events."""
-    sql = f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
-    return db.column(sql, (import_id,))
+    return db.column(
+        f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}", (import_id,)
+    )
 
 
 def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
@@ -300,8 +302,7 @@ def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventCont
            WHERE e.project_id = ? AND e.user_id IN (SELECT value FROM json_each(?)) ORDER BY k.context, k.served_at""",
         (project_id, users),
     ):
-        user, type_, timestamp, text, value, item = content
-        key = (user, type_, timestamp, text, value, item)
+        key = cast("EventContent", tuple(content))
         held[key] = (*held.get(key, ()), Occasion(context, served_at))
     return held
 
