@@ -73,6 +73,47 @@ def same_import(
     return next((import_id for import_id, path in rows if is_alike(import_id, path)), None)
 
 
+class ImportFacts(NamedTuple):
+    """What matters next about the project's data. `ready`: the users of lists who have a history that a judge may see;
+    `untitled`: the lists with an item that the project does not describe; `on_lists`: the labels whose case has its lists
+    or text."""
+
+    users: int
+    ready: int
+    lists: int
+    untitled: int
+    labels: int
+    on_lists: int
+    texts: int
+
+
+def import_facts(db: Database, project_id: int) -> ImportFacts:
+    """The facts about the project's current data."""
+    current = """slates s WHERE s.project_id = :project
+                 AND EXISTS (SELECT 1 FROM slate_imports WHERE slate_id = s.id)"""
+    history = f"""SELECT 1 FROM events e WHERE e.project_id = :project AND e.user_id = u.user_id
+                  AND NOT {held_out_type("e.type")}"""
+    untitled = """SELECT 1 FROM slate_items i WHERE i.slate_id = s.id AND NOT EXISTS (
+                  SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
+    listed = f"(SELECT DISTINCT user_id FROM {current}) u"
+    labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
+    row = db.row(
+        f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
+              (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
+              (SELECT count(*) {labels}),
+              (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
+              (SELECT count(*) FROM explanations WHERE project_id = :project)""",
+        {"project": project_id},
+    )
+    assert row is not None
+    return ImportFacts(*row)
+
+
+def imported_at(db: Database, import_id: int) -> str:
+    """When an import was made, as ISO 8601."""
+    return str(db.value("SELECT created_at FROM imports WHERE id = ?", (import_id,)))
+
+
 def brought_visible_events(db: Database, import_id: int) -> bool:
     """Whether any event of the import is not held out."""
     return db.any(f"SELECT 1 FROM events WHERE import_id = ? AND NOT {held_out_type()}", (import_id,))
