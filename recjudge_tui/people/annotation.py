@@ -11,10 +11,10 @@ from itertools import groupby
 from typing import NamedTuple, TypeVar
 
 from recjudge_tui.domain.annotation import (
+    AGREED,
     FEWEST_ANNOTATORS,
     THIRD_PERSON,
     AnswerOption,
-    AspectAnswer,
     AspectQuestion,
     CaseAnswers,
 )
@@ -41,7 +41,6 @@ from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cas
 from recjudge_tui.store.data import ItemViews
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import (
-    NewTask,
     Task,
     Vote,
     add_tasks,
@@ -52,7 +51,6 @@ from recjudge_tui.store.people import (
     own_tasks,
     project_assignments,
     run_shows,
-    save_agreed,
     settled_cases,
     skip_task,
     submit_verdict,
@@ -60,7 +58,7 @@ from recjudge_tui.store.people import (
     votes,
 )
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
-from recjudge_tui.store.raters import ensure_rater, list_raters
+from recjudge_tui.store.raters import DerivedVerdict, ensure_rater, list_raters, replace_verdicts
 from recjudge_tui.store.runs import run_row
 
 # a section about the form of the reply: from its heading to the next heading of the same rank, or to the end
@@ -291,7 +289,7 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
             seed = f"{request.seed} first {ids[rater_id]} {start}"
             firsts = _firsts(len(load), seed) if chosen.facts.unit == "pair" else [""] * len(load)
             tasks = [
-                NewTask(rater_id, case, start + place, first)
+                (rater_id, case, start + place, first)
                 for place, (case, first) in enumerate(zip(load, firsts, strict=True), 1)
             ]
             add_tasks(db, project_id, chosen.name, prompt_id, run_id, tasks)
@@ -502,11 +500,11 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
         is_known(db, project_id, name, "consensus", recipe)
         rater_id = ensure_rater(db, project_id, name, "consensus", recipe)
         agreed = [
-            (case_id, AspectAnswer(aspect, aspect_votes[0].value, aspect_votes[0].label))
+            DerivedVerdict(case_id, aspect, protocol, aspect_votes[0].value, aspect_votes[0].label, "")
             for case_id, aspect, aspect_votes in _shared_votes(votes(db, project_id, protocol))
             if len({vote.value for vote in aspect_votes}) == 1
         ]
-        save_agreed(db, project_id, rater_id, protocol, agreed)
+        replace_verdicts(db, rater_id, agreed, AGREED, protocol=protocol, but=THIRD_PERSON)
     return rater_id
 
 
@@ -551,8 +549,7 @@ def settle(
     """Store the third person's answers on the disputed aspects; None stores that the case was skipped, for `reason`."""
     task = dispute.task
     with db.transaction():
-        position = last_position(db, task.rater_id, task.protocol) + 1
-        new = NewTask(task.rater_id, task.case_id, position, task.first)
+        new = (task.rater_id, task.case_id, last_position(db, task.rater_id, task.protocol) + 1, task.first)
         add_tasks(db, task.project_id, task.protocol, task.prompt_id, task.run_id, [new])
         task_id = own_tasks(db, task.rater_id, task.protocol)[-1]
         if answers is None:

@@ -469,20 +469,20 @@ def _verdicts(
     left_out: Counter[str] = Counter()
     # texts and lists imported after the scores were computed wait for the next update
     unknown = Score(None, "the list or text was never imported")
-    for case in cases:
-        if (case.kind == "explanation") != (metric.tokens is not None):
+    for case_id, kind, contents in cases:
+        if (kind == "explanation") != (metric.tokens is not None):
             continue
-        found = [scores.get(content or 0, unknown) for content in case.contents]
+        found = [scores.get(content or 0, unknown) for content in contents]
         values = [score.value for score in found if score.value is not None]
         if len(values) < len(found):
             reasons = [score.reason for score in found if score.value is None]
-            left_out[f"{case.kind}: {unknown.reason if unknown.reason in reasons else reasons[0]}"] += 1
+            left_out[f"{kind}: {unknown.reason if unknown.reason in reasons else reasons[0]}"] += 1
             continue
         value, label = values[0], ""
-        if case.kind == "pair":
+        if kind == "pair":
             # sums of the same terms in a different order may differ in the last digit
             same = math.isclose(*values, rel_tol=1e-9, abs_tol=1e-12)
             value = 0.0 if same else math.copysign(1.0, values[0] - values[1])
             label = labels[value]
-        verdicts.append(DerivedVerdict(case.case_id, OVERALL, _measured_as(case.kind), value, label, ""))
+        verdicts.append(DerivedVerdict(case_id, OVERALL, _measured_as(kind), value, label, ""))
     return verdicts, left_out

@@ -424,12 +424,8 @@ def training_counts(db: Database, project_id: int) -> dict[str, int]:
 # ---- measured ----------------------------------------------------------------------------------------------------
 
 
-class MeasuredCase(NamedTuple):
-    """A case and the text, list or two lists that it is about; None for one that a label named and nobody imported."""
-
-    case_id: int
-    kind: CaseKind
-    contents: tuple[int | None, ...]
+# a case and the text, list or two lists that it is about; None for one that a label named and nobody imported
+MeasuredCase = tuple[int, CaseKind, tuple[int | None, ...]]
 
 
 def referred_texts(db: Database, project_id: int) -> Iterator[tuple[int, str, str]]:
@@ -485,7 +481,7 @@ def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
         "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id",
         (project_id,),
     )
-    return [MeasuredCase(case, "explanation", (text,)) for case, text in rows]
+    return [(case, "explanation", (text,)) for case, text in rows]
 
 
 def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
@@ -513,7 +509,7 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
              AND ifnull(slate_a, 0) NOT IN (SELECT slate_id FROM planted_faults) ORDER BY id""",
         (project_id,),
     )
-    return [MeasuredCase(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
+    return [(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
 
 
 def explanation_texts(db: Database, project_id: int) -> list[tuple[int, str, str]]:

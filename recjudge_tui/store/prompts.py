@@ -298,16 +298,7 @@ def domain_named(name: str) -> Domain:
             f"Available: {', '.join(files)}.",
             f"To add one, write its words to {_own() / 'NAME.toml'} (docs/prompts.md).",
         )
-    return read_domain(files[name])
-
-
-def domain_names() -> tuple[str, ...]:
-    """The names of the shipped domains, then of the user's own."""
-    return tuple(_files())
-
-
-def read_domain(path: Path) -> Domain:
-    """The domain in a file. Raises PromptError with the file and the line."""
+    path = files[name]
     text, content = toml_content(path, "a domain")
     try:
         return Domain.model_validate(content)
@@ -320,6 +311,11 @@ def read_domain(path: Path) -> Domain:
             f"{place}: {what}." if place else f"{what}.",
             "Every domain has the same words; docs/prompts.md lists them.",
         ) from error
+
+
+def domain_names() -> tuple[str, ...]:
+    """The names of the shipped domains, then of the user's own."""
+    return tuple(_files())
 
 
 def _line(text: str, place: str, what: str) -> int:
