@@ -202,12 +202,16 @@ def _keys(prompt: Prompt) -> list[str]:
 
 def _input_keys(tree: nodes.Template) -> Iterator[str]:
     """KEY of every `example.input.KEY` (or `["KEY"]`), whatever the loop calls its example."""
-    for part in [*tree.find_all(nodes.Getattr), *tree.find_all(nodes.Getitem)]:
+    for part in tree.find_all(nodes.Getattr):
         if isinstance(part.node, nodes.Getattr) and part.node.attr == "input":
-            if isinstance(part, nodes.Getattr):
-                yield part.attr
-            elif isinstance(part.arg, nodes.Const):
-                yield str(part.arg.value)
+            yield part.attr
+    for item in tree.find_all(nodes.Getitem):
+        if (
+            isinstance(item.node, nodes.Getattr)
+            and item.node.attr == "input"
+            and isinstance(item.arg, nodes.Const)
+        ):
+            yield str(item.arg.value)
 
 
 def _shown(prompt: Prompt, request: Request, key: str, case_id: int) -> str | list[str]:

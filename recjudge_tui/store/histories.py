@@ -317,11 +317,6 @@ def is_held_for(held_for: HeldFor, occasion: Occasion) -> bool:
     )
 
 
-# `is_held_for` of the event `id` and the parameters :context and :served_at
-HELD_FOR = """EXISTS (SELECT 1 FROM occasion_copies k WHERE k.event_id = events.id
-  AND (k.context = '' OR :context IN ('', k.context)) AND (k.served_at = '' OR :served_at <= k.served_at))"""
-
-
 # ---- heldout -----------------------------------------------------------------------------------------------------
 
 
