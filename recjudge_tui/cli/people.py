@@ -372,12 +372,12 @@ def annotate_export(
     from recjudge_tui.people.task_files import open_tasks, write_tasks
 
     tasks = open_tasks(project.db, project.id, annotator, protocol)
-    written = write_tasks(tasks, fmt, out or sys.stdout)
+    beside = write_tasks(tasks, fmt, out or sys.stdout)
     narrate(
-        f"{written.tasks:,} tasks of {annotator} ({tasks.protocol}) written" + (f" to {out}" if out else "")
+        f"{len(tasks.tasks):,} tasks of {annotator} ({tasks.protocol}) written" + (f" to {out}" if out else "")
     )
-    if written.beside is not None:
-        narrate(f"{_BESIDE[fmt]} written to {written.beside}")
+    if beside is not None:
+        narrate(f"{_BESIDE[fmt]} written to {beside}")
 
 
 @annotate.command("adjudicate")

@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from recjudge_tui.domain.annotation import AGREED, AS_GIVEN, THIRD_PERSON, AspectAnswer, CaseAnswers, ItemFlag
+from recjudge_tui.domain.annotation import AS_GIVEN, AspectAnswer, CaseAnswers, ItemFlag
 from recjudge_tui.domain.protocols import same_question
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -42,13 +42,6 @@ class Task(NamedTuple):
     reason: str
     seconds: float
     revealed: bool
-
-
-class NewTask(NamedTuple):
-    rater_id: int
-    case_id: int
-    position: int
-    first: str
 
 
 class Assignment(NamedTuple):
@@ -118,9 +111,14 @@ def run_shows(db: Database, run_id: int, case_id: int) -> bool:
 
 
 def add_tasks(
-    db: Database, project_id: int, protocol: str, prompt_id: int, run_id: int | None, tasks: Iterable[NewTask]
+    db: Database,
+    project_id: int,
+    protocol: str,
+    prompt_id: int,
+    run_id: int | None,
+    tasks: Iterable[tuple[int, int, int, str]],
 ) -> None:
-    """Store tasks. Call inside a transaction."""
+    """Store tasks: (rater, case, position, list shown first). Call inside a transaction."""
     db.execute_many(
         """INSERT INTO annotation_tasks (project_id, protocol, prompt_id, run_id, rater_id, case_id, position, first)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -415,32 +413,6 @@ def finished_task(db: Database, project_id: int, protocol: str, case_id: int) ->
     if identity is None:
         raise UsageError("this case has no finished task")
     return task_of(db, identity)
-
-
-def save_agreed(
-    db: Database, project_id: int, rater_id: int, protocol: str, agreed: Sequence[tuple[int, AspectAnswer]]
-) -> None:
-    """Store the consensus: the verdicts on which all annotators agree, and those of a third person. Call inside a
-    transaction."""
-    kept = json.dumps([[case_id, answer.aspect] for case_id, answer in agreed])
-    db.execute(
-        """DELETE FROM verdicts WHERE rater_id = ? AND protocol = ? AND rule = ? AND (case_id, aspect) NOT IN (
-             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))""",
-        (rater_id, protocol, AGREED, kept),
-    )
-    db.execute_many(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?)
-           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET value = excluded.value, label = excluded.label,
-             created_at = excluded.created_at WHERE rule <> ? AND value <> excluded.value""",
-        [
-            (
-                *(project_id, rater_id, case, a.aspect, protocol),
-                *(a.value, a.label, AGREED, now(), THIRD_PERSON),
-            )
-            for case, a in agreed
-        ],
-    )
 
 
 # ---- tokens ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
@@ -421,7 +422,8 @@ class OtherStage(NamedTuple):
 
 def other_stage(db: Database, run_id: int) -> OtherStage | None:
     """The other run of the group; None if there is none."""
-    row = db.row(
+    found = db.records(
+        OtherStage,
         """SELECT o.id, o.protocol, o.state, o.wanted, ifnull(o.attempt_started_at, ''),
              (SELECT count(*) FROM calls k WHERE k.run_id = o.id),
              (SELECT count(*) FROM calls k WHERE k.run_id = o.id AND k.state IN ('done', 'failed'))
@@ -429,7 +431,7 @@ def other_stage(db: Database, run_id: int) -> OtherStage | None:
            WHERE me.id = ? ORDER BY o.id LIMIT 1""",
         (run_id,),
     )
-    return OtherStage(*row) if row else None
+    return found[0] if found else None
 
 
 # ---- progress ----------------------------------------------------------------------------------------------------
@@ -576,8 +578,7 @@ def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
 
 def prompt_label(db: Database, prompt_id: int) -> str:
     """`NAME@VERSION`."""
-    label: str = db.value("SELECT name || '@' || version FROM prompts WHERE id = ?", (prompt_id,))
-    return label
+    return str(db.value("SELECT name || '@' || version FROM prompts WHERE id = ?", (prompt_id,)))
 
 
 def run_failures(db: Database, run_id: int) -> list[sqlite3.Row]:
@@ -697,11 +698,10 @@ def case_statuses(db: Database, run_id: int, aspect: str) -> list[CaseStatus]:
 
 def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int]) -> dict[int, float]:
     """case id -> the value of the run's verdict on `aspect`, for cases that have one."""
-    marks = ", ".join("?" * len(case_ids))
     return db.pairs(
-        f"""SELECT case_id, value FROM verdicts
-            WHERE case_id IN ({marks}) AND aspect = ? AND run_id = ? AND value IS NOT NULL""",
-        (*case_ids, aspect, run_id),
+        """SELECT case_id, value FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?)) AND aspect = ?
+             AND run_id = ? AND value IS NOT NULL""",
+        (json.dumps(list(case_ids)), aspect, run_id),
     )
 
 
@@ -757,7 +757,7 @@ def judges_used(db: Database) -> list[sqlite3.Row]:
     """Every judge used in this database, most recently used first. Columns: spec, runs, last_used."""
     return db.rows(
         """SELECT json_extract(judge, '$.spec') AS spec, count(*) AS runs, max(created_at) AS last_used
-           FROM runs GROUP BY 1 ORDER BY last_used DESC"""
+           FROM runs WHERE json_valid(judge) GROUP BY 1 ORDER BY last_used DESC"""
     )
 
 
@@ -765,12 +765,12 @@ def project_judges(db: Database, project_id: int) -> tuple[JudgeSpec, ...]:
     """The judges used in a project, most recently used first, each at the address of its last run."""
     from recjudge_tui.domain.judge import JudgeSpec
 
-    rows = db.rows(
-        """SELECT judge, json_extract(judge, '$.spec') AS spec
-           FROM runs WHERE project_id = ? GROUP BY spec HAVING id = max(id) ORDER BY max(id) DESC""",
+    rows = db.tuples(
+        """SELECT judge, max(id) FROM runs WHERE project_id = ? AND json_valid(judge)
+           GROUP BY json_extract(judge, '$.spec') ORDER BY 2 DESC""",
         (project_id,),
     )
-    return tuple(JudgeSpec.model_validate_json(row["judge"]) for row in rows)
+    return tuple(read_cell(JudgeSpec, judge, "runs", run_id, "judge") for judge, run_id in rows)
 
 
 def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> None:
@@ -791,10 +791,9 @@ def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
     text = db.value(
         "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?", (judge.spec, _servers(judge))
     )
-    try:
+    with suppress(ValueError):
         return None if text is None else Capabilities.model_validate_json(text)
-    except ValueError:
-        return None
+    return None
 
 
 def _servers(judge: JudgeSpec) -> str:
