@@ -99,6 +99,7 @@ class LabelRows(NamedTuple):
     name: str
     sides: str = ""
     columns: Mapping[str, str] = {}
+    kinds: dict[tuple[object, ...], tuple[ProtocolFacts, Scale | None, Scale | None]] = {}
 
     def labels(self) -> Iterator[LocatedLabel]:
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
@@ -218,6 +219,26 @@ class LabelRows(NamedTuple):
 
     def _plain_ask(self, line: int, row: dict[str, str]) -> _Ask:
         aspect = _aspect(row)
+        get = row.get
+        about = (get("system_a", ""), get("system_b", ""), bool(get("system")), bool(get("item_id")), get("protocol", ""))
+        key = (aspect, get("scale", ""), *about)
+        if (kind := self.kinds.get(key)) is None:
+            kind = self.kinds[key] = self._kind(row, aspect)
+        facts, given, own = kind
+        text = row.get("value", "").strip()
+        if _states_failure(row):
+            return _Ask(line, row, "answer", None, (), facts, given)
+        if text in MISSING:
+            raise RowFault("no value", f"no value for {aspect} by {row['rater']}; left out")
+        if facts.scores:
+            return _Ask(line, row, "answer", ("scores", facts.name, aspect, own), (text,), facts, given)
+        if not facts.of_pairs:
+            return _Ask(line, row, "answer", ("labels", facts.name, "", None), (text,), facts)
+        token = _token(text, row["system_a"], row["system_b"])
+        return _Ask(line, row, "answer", ("pair", "pairwise", "", None), (token,), facts)
+
+    def _kind(self, row: dict[str, str], aspect: str) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
+        """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
         scale, of_aspect = self.scales.of(row, aspect)
         facts = protocol_facts(self._protocol(row, aspect, scale))
         if of_aspect and not facts.scores:
@@ -227,19 +248,9 @@ class LabelRows(NamedTuple):
                 f"{facts.name} has its own answers ({', '.join(facts.labels.values())}), so {aspect} cannot have the"
                 f" scale {scale.described()}; left out",
             )
-        given = scale if facts.scores else None
-        text = row.get("value", "").strip()
-        if _states_failure(row):
-            return _Ask(line, row, "answer", None, (), facts, given)
-        if text in MISSING:
-            raise RowFault("no value", f"no value for {aspect} by {row['rater']}; left out")
-        if facts.scores:
-            own = given or self.scales.stored.get((facts.name, aspect)) or _own_scale(row, facts)
-            return _Ask(line, row, "answer", ("scores", facts.name, aspect, own), (text,), facts, given)
-        if not facts.of_pairs:
-            return _Ask(line, row, "answer", ("labels", facts.name, "", None), (text,), facts)
-        token = _token(text, row["system_a"], row["system_b"])
-        return _Ask(line, row, "answer", ("pair", "pairwise", "", None), (token,), facts)
+        if not facts.scores:
+            return facts, None, None
+        return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or _own_scale(row, facts)
 
     def _game_ask(self, line: int, row: dict[str, str]) -> _Ask:
         if not row.get("system_a", "").strip() and row.get("second", "").strip():
@@ -507,6 +518,7 @@ def _aspect(row: Mapping[str, str]) -> str:
     return row.get("aspect", "").strip() or OVERALL
 
 
+@lru_cache(maxsize=4096)
 def _token(text: str, a: str, b: str) -> str:
     """The answer of a row about a pair: a mark where it names one of the systems."""
     low = text.lower()

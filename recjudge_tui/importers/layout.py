@@ -657,7 +657,8 @@ def value_at(record: Mapping[str, Any], path: str) -> Any:
 
 
 def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
-    """The record once for each element at the path, which is `@` in it, its key `@key`, the element around it `@^`."""
+    """The record once for each element at the path, which is `@` in it, its key `@key`, the element around it `@^`;
+    `@of` is what the record has under the name that the element is."""
     scopes: list[tuple[Any, dict[str, Any]]] = [(record, {})]
     for step in re.findall(r"\[\]|\*|[^.\[\]*]+", path):
         following: list[tuple[Any, dict[str, Any]]] = []
@@ -675,7 +676,8 @@ def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
                 inner = pairs if step == "*" else enumerate(value) if isinstance(value, list) else ()
                 for key, element in inner:
                     around = {"@^": scope.get("@"), "@^key": scope.get("@key", "")}
-                    following.append((element, {**scope, **around, "@key": str(key), "@": element}))
+                    named = {"@of": record.get(element)} if isinstance(element, str) else {}
+                    following.append((element, {**scope, **around, **named, "@key": str(key), "@": element}))
             elif isinstance(value, Mapping) and value.get(step) is not None:
                 following.append((value[step], scope))
         scopes = following

@@ -59,12 +59,13 @@ from recjudge_tui.store.imports import (
     add_events,
     add_explanation,
     add_items,
-    add_slate,
+    add_slates,
     add_users,
     add_verdict,
+    add_verdicts,
     begin_import,
     brought_visible_events,
-    case_of_label,
+    cases_of_labels,
     fingerprint,
     finish_import,
     import_of_path,
@@ -617,6 +618,7 @@ class _File:
 
     def _lists(self, batch: list[LocatedSlate]) -> None:
         users = self.known.ids_of("users")
+        kept: list[tuple[int, Slate]] = []
         for line, slate, lines in batch:
             lines, slate = self._known_items_only(line, slate, lines)
             if not slate.items:
@@ -626,8 +628,10 @@ class _File:
             if users and slate.user_id not in users:
                 text = f"user {shown(slate.user_id)} is unknown; the list is kept"
                 self.notes.warn(line, "unknown user", text)
-            outcome, source = add_slate(self.target, slate)
-            self._count_content(lines[0], "the list", outcome, source, slate)
+            kept.append((lines[0], slate))
+        outcomes = add_slates(self.target, [slate for _, slate in kept])
+        for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
+            self._count_content(line, "the list", outcome, source, slate)
 
     def _known_items_only(
         self, line: int, slate: Slate, lines: tuple[int, ...]
@@ -709,33 +713,33 @@ class _File:
             name=Path(self.notes.file).name,
             sides=part.sides if part else "",
             columns=names,
+            kinds={},
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
         """Store labels in the orientation of their cases; answers to tasks for the person to whom they are assigned."""
-        for line, label in batch:
-            if label.task:
-                self._task_answer(line, label)
-                continue
+        plain = [(line, label) for line, label in batch if not label.task]
+        raters = []
+        for line, label in plain:
             self._store_scale(line, label)
-            rater = self._rater(line, label)
-            case, turned, occasions = case_of_label(self.target, self.known.cases, label)
+            raters.append(self._rater(line, label))
+        cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
+        given = []
+        for (line, label), rater, (case, turned, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
                 text = (
                     f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
                     f"served_at do not say which one was judged; the label is kept without a list"
                 )
                 self.notes.warn(line, "unclear occasion", text)
-            self._add_label(line, rater, case, label, turned=turned)
+            given.append((rater, case, _turned(label) if turned else label))
+        for (line, label), clash in zip(plain, add_verdicts(self.target, given), strict=True):
+            self._count_label(line, label, clash)
+        for line, label in batch:
+            if label.task:
+                self._task_answer(line, label)
 
-    def _add_label(self, line: int, rater: int, case: int, label: Label, *, turned: bool) -> None:
-        """Store a label in the orientation of its case; the case has the systems in the other order if it is `turned`."""
-        of_case = label
-        if turned and label.value is not None:
-            value = 0.0 - label.value
-            names = protocol_facts(label.protocol).labels
-            of_case = label.model_copy(update={"value": value, "label": names.get(value, label.label)})
-        clash = add_verdict(self.target, rater, case, of_case)
+    def _count_label(self, line: int, label: Label, clash: Clash | None) -> None:
         if clash is None:
             self.stored += 1
             self._keep([label])
@@ -785,7 +789,8 @@ class _File:
             self.notes.warn(line, "answered by another name", text)
         self.tasks += 1
         named = label.model_copy(update={"rater": task.rater})
-        self._add_label(line, task.rater_id, task.case_id, named, turned=task.first == "b")
+        of_case = _turned(named) if task.first == "b" else named
+        self._count_label(line, named, add_verdict(self.target, task.rater_id, task.case_id, of_case))
         close_answered(db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:
@@ -935,6 +940,15 @@ def _with(rows: Iterator[Row], name: str, value: str) -> Iterator[Row]:
     for line, row in rows:
         row[name] = value
         yield line, row
+
+
+def _turned(label: Label) -> Label:
+    """The label with its systems in the other order."""
+    if label.value is None:
+        return label
+    value = 0.0 - label.value
+    name = protocol_facts(label.protocol).labels.get(value, label.label)
+    return label.model_copy(update={"value": value, "label": name})
 
 
 def _owner(record: Slate | Explanation) -> str:
