@@ -119,7 +119,7 @@ def declared_answers(request: Request, part: Part) -> Iterator[_Answer]:
             own = {
                 field
                 for spec in part.fields.values()
-                for column in spec.columns
+                for column in spec.column
                 for field in column.split(".")[:1]
             }
             task = [_rest(record, own) if place == "" else value_at(record, place) for place in part.task]
@@ -128,7 +128,7 @@ def declared_answers(request: Request, part: Part) -> Iterator[_Answer]:
                 for name in ("rater", "note")
             )
             value = next(
-                (v for column in part.fields["value"].columns if (v := value_at(record, column)) is not None),
+                (v for column in part.fields["value"].column if (v := value_at(record, column)) is not None),
                 [],
             )
             # doccano's comments are a list

@@ -220,7 +220,13 @@ class LabelRows(NamedTuple):
     def _plain_ask(self, line: int, row: dict[str, str]) -> _Ask:
         aspect = _aspect(row)
         get = row.get
-        about = (get("system_a", ""), get("system_b", ""), bool(get("system")), bool(get("item_id")), get("protocol", ""))
+        about = (
+            get("system_a", ""),
+            get("system_b", ""),
+            bool(get("system")),
+            bool(get("item_id")),
+            get("protocol", ""),
+        )
         key = (aspect, get("scale", ""), *about)
         if (kind := self.kinds.get(key)) is None:
             kind = self.kinds[key] = self._kind(row, aspect)

@@ -692,7 +692,7 @@ class _File:
         plain = wanted_columns("labels").renamed(original)
         names = dict(zip(plain, original, strict=True)) if part is None else {}
         if part is not None:
-            names = {name: spec.columns[0] for name, spec in part.fields.items() if spec.columns}
+            names = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
         return LabelRows(
             rows=rows,
             notes=self.notes,

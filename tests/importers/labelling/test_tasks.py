@@ -299,7 +299,7 @@ def test_a_mapping_names_the_fields_of_a_task(load: Load, db: Database, tmp_path
         ),
         ('layout = "prodigy"\n[events]\nuser_id = "x"\n', "does not describe the fields of the labels"),
         ('layout = "prodigy"\n[labels.ann]\noverall = "x"\n', "without tables for raters or aspects"),
-        ('layout = ["prodigy"]\n', "“layout” must be a string"),
+        ('layout = ["prodigy"]\n', "“layout” Input should be a valid string"),
     ],
 )
 def test_mappings_that_do_not_fit(load: Load, tmp_path: Path, toml: str, says: str) -> None:
