@@ -1,4 +1,5 @@
-"""Matches ids such as `12.0` with the known ids `12`: pandas writes whole numbers this way if a value of the column is missing."""
+"""Matches ids such as `12.0` with the known ids `12`: pandas writes whole numbers this way if a value of the column
+is missing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Turns rows of labels in any of their forms (one answer, the judgements of a pair by order, counts, answers to exported tasks)
-into labels. The file is read twice: first all answers are looked at, and only then is any of them given a meaning (codes.py)."""
+"""Turns rows of labels in any of their forms (one answer, the judgements of a pair by order, counts, answers to
+exported tasks) into labels. The file is read twice: first all answers are looked at, and only then is any of them
+given a meaning (codes.py)."""
 
 from __future__ import annotations
 
@@ -56,8 +57,8 @@ CaseOf = Callable[[str], Mapping[str, str] | None]
 
 
 class Scales(NamedTuple):
-    """`stored`: (protocol, aspect) -> its scale in the project. `every` and `by_aspect` are those of the mapping, `ends` those
-    of the command, from its first end to its last.
+    """`stored`: (protocol, aspect) -> its scale in the project. `every` and `by_aspect` are those of the mapping,
+    `ends` those of the command, from its first end to its last.
     """
 
     stored: Mapping[tuple[str, str], Scale] = {}
@@ -264,7 +265,9 @@ class LabelRows(NamedTuple):
         a, b = row.get("system_a", "").strip(), row.get("system_b", "").strip()
         if not (a and b):
             raise RowFault("half a pair", "an order is given, but not two systems; left out")
-        texts = (row[_1].strip(), row[_2].strip()) if _both(row) else (row.get("value", "").strip(),)
+        texts: tuple[str, ...] = (
+            (row[_1].strip(), row[_2].strip()) if _both(row) else (row.get("value", "").strip(),)
+        )
         texts = tuple("" if text in MISSING else text for text in texts)
         if not any(texts) and not _states_failure(row):
             raise RowFault("no value", "no answer in any order; left out")
@@ -465,8 +468,8 @@ class LabelRows(NamedTuple):
         )
 
     def _counted(self, ask: _Ask) -> Iterator[LocatedLabel]:
-        """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole numbers, and
-        add up to the column of all battles if there is one. Raises RowFault before the first one."""
+        """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole
+        numbers, and add up to the column of all battles if there is one. Raises RowFault before the first one."""
         row = ask.row
         wins, ties, losses, failed = (_count(row, name) for name in ("wins", "ties", "losses", "failed"))
         decided = wins + ties + losses
@@ -529,7 +532,7 @@ def _token(text: str, a: str, b: str) -> str:
     """The answer of a row about a pair: a mark where it names one of the systems."""
     low = text.lower()
     first, second = a.lower() == low, b.lower() == low
-    if text == a or text == b:
+    if text in (a, b):
         value = 1.0 if text == a else -1.0
     elif first != second:
         value = 1.0 if first else -1.0
@@ -585,7 +588,8 @@ def _refuse_twin(
     if there and counts == cells("losses", "ties", "wins"):
         raise RowFault(
             "same battles from the other side",
-            f"these seem to be the battles of line {there} from the other side; left out (if they are others, name the question"
+            f"these seem to be the battles of line {there} from the other side; left out (if they are"
+            f" others, name the question"
             " or session of each row in a column context)",
         )
     seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))

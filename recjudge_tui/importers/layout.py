@@ -17,7 +17,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictBool, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StrictBool,
+    ValidationError,
+    model_validator,
+)
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.scales import Scale, numbered, worded
@@ -88,14 +96,15 @@ class Choice(NamedTuple):
 class Layout(NamedTuple):
     """`fits` decides from a file's beginning alone; `rows` yields rows with plain column names in constant memory.
 
-    `rows` notes each row it leaves out and raises InputError when the file as a whole cannot be used. `names` are patterns (as
-    in `fnmatch`, without `.gz`) of the files to import from a folder; without patterns, every file that fits. `beside` are
-    kinds that need a second file of the layout which does not contain them itself: such a file may be given in the same
-    command and is not imported. `choices` are the kinds that a file may contain if its beginning does not decide; then the
-    user must name the kind. `split_by_name`: events of a file whose name says that it is for testing (`u1.test`, `valid.csv`)
-    are held out; False for layouts that mark held-out events themselves. `takes_where`: supports reading only the rows that a
-    command chooses. `has_header`: a table's first line names its columns. `part`: the declaration that reads a file. `whole`: the
-    file that joins others, which are left aside where it is read.
+    `rows` notes each row it leaves out and raises InputError when the file as a whole cannot be used. `names` are
+    patterns (as in `fnmatch`, without `.gz`) of the files to import from a folder; without patterns, every file that
+    fits. `beside` are kinds that need a second file of the layout which does not contain them itself: such a file may
+    be given in the same command and is not imported. `choices` are the kinds that a file may contain if its beginning
+    does not decide; then the user must name the kind. `split_by_name`: events of a file whose name says that it is
+    for testing (`u1.test`, `valid.csv`) are held out; False for layouts that mark held-out events themselves.
+    `takes_where`: supports reading only the rows that a command chooses. `has_header`: a table's first line names its
+    columns. `part`: the declaration that reads a file. `whole`: the file that joins others, which are left aside
+    where it is read.
     """
 
     name: str
@@ -177,9 +186,9 @@ class Field(_Spec):
 
 
 class When(_Spec):
-    """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in JSON
-    (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by its name or its
-    folder, by files beside it.
+    """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in
+    JSON (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
+    its name or its folder, by files beside it.
     """
 
     has: Texts = ()
@@ -243,15 +252,16 @@ class CaseColumn(NamedTuple):
 class Part(_Spec):
     """How one kind of record is read from one kind of file.
 
-    `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object. `each`: one
-    row for each element at this place in a JSON record. `only`, `skip`: column -> the values of the rows that are read, or are
-    left out. `unique`: the fields of which each value is read once. `once`: the fields of a further row, for each new user.
-    `need`: fields that must not be empty. `count`: columns whose values are counted in a remark. `explode`: columns whose cells
-    hold lists of equal length, an element a row. `task`: where the fields of a labelling tool's task are found, in this order.
-    `join`: the file beside, and the columns on which both must agree. `raters`: for each rater the field of each aspect. `scale`
-    applies to all aspects with scores, `scales` to single aspects. `sides` says what A and B mean if the file says which system
-    was shown first (SIDES). `cases` are the columns that contain the answers on one case each; `case_pattern` finds them by their
-    names, and `renamed` renames the answers in them. `choices`: what the file may be, and the options that say so.
+    `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object.
+    `each`: one row for each element at this place in a JSON record. `only`, `skip`: column -> the values of the rows
+    that are read, or are left out. `unique`: the fields of which each value is read once. `once`: the fields of a
+    further row, for each new user. `need`: fields that must not be empty. `count`: columns whose values are counted
+    in a remark. `explode`: columns whose cells hold lists of equal length, an element a row. `task`: where the fields
+    of a labelling tool's task are found, in this order. `join`: the file beside, and the columns on which both must
+    agree. `raters`: for each rater the field of each aspect. `scale` applies to all aspects with scores, `scales` to
+    single aspects. `sides` says what A and B mean if the file says which system was shown first (SIDES). `cases` are
+    the columns that contain the answers on one case each; `case_pattern` finds them by their names, and `renamed`
+    renames the answers in them. `choices`: what the file may be, and the options that say so.
     """
 
     fields: dict[str, Field] = {}
@@ -328,9 +338,9 @@ class Part(_Spec):
 class Declaration(NamedTuple):
     """A layout file, shipped or a user's mapping, as read; identified by `name` and `digest`.
 
-    `layout` is the labelling tool that exported the answers. `decimal` is the character before the fraction of a number.
-    `parts`: the file that joins others, and these. Without `kinds` it says only how the table is written, and the columns are
-    found by their names.
+    `layout` is the labelling tool that exported the answers. `decimal` is the character before the fraction of a
+    number. `parts`: the file that joins others, and these. Without `kinds` it says only how the table is written, and
+    the columns are found by their names.
     """
 
     name: str
@@ -807,7 +817,8 @@ def _exploded(
     """A record for each element of the lists in these cells; a cell that is no list stays."""
     parts = [_listed(_text_at(record, column).strip().replace("'", '"')).split("|") for column in columns]
     if len({len(part) for part in parts}) > 1:
-        text = f"{' and '.join(f'{len(part)} of {column}' for part, column in zip(parts, columns, strict=True))}; row left out"
+        counts = (f"{len(part)} of {column}" for part, column in zip(parts, columns, strict=True))
+        text = f"{' and '.join(counts)}; row left out"
         notes.skip(line, "items without a score", text)
         return
     for elements in zip(*parts, strict=True):

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
 from recjudge_tui.domain.occasions import Occasion
@@ -83,6 +83,7 @@ from recjudge_tui.store.verdicts import COUNTED
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
+_T = TypeVar("_T")
 _TICK, _BATCH = 1_000, 2_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
@@ -100,16 +101,17 @@ _SCALE = (
 # why an answer may be lost, and what to do if most of a file's answers are
 _LOST = {
     _REPEATED: f"The rows do not tell the cases apart: {_TELL_APART}, or give each case its own user_id.",
-    _ANOTHER_VERDICT: "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these are other"
-    f" votes, {_TELL_APART}.",
+    _ANOTHER_VERDICT: "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these"
+    f" are other votes, {_TELL_APART}.",
     "answer that does not fit": _SCALE,
 }
 
 
 class Options(NamedTuple):
-    """What a command says about its files. `system` names the system of lists or explanations and overrides a column of that
-    name, `event_type` the type of events. `where`: only the rows with one of these values in each of these columns. `values`,
-    `scale` (from its first end to its last) and `keep_fitting` say what the answers of labels mean.
+    """What a command says about its files. `system` names the system of lists or explanations and overrides a column
+    of that name, `event_type` the type of events. `where`: only the rows with one of these values in each of these
+    columns. `values`, `scale` (from its first end to its last) and `keep_fitting` say what the answers of labels
+    mean.
     """
 
     layout: str | None = None
@@ -168,9 +170,9 @@ def import_files(
     """Import files of one kind into a project; creates the project if it is new.
 
     One transaction: an error in any file, or an interruption, leaves the database unchanged. The options are those of
-    `Options`. Several files that name no system are named after themselves. If files of one command disagree, the first one
-    counts; a newer command replaces an earlier one. `beside` are other files that a layout may need, `names` replaces a file's
-    path in messages. Raises UsageError, InputError, StoreError.
+    `Options`. Several files that name no system are named after themselves. If files of one command disagree, the
+    first one counts; a newer command replaces an earlier one. `beside` are other files that a layout may need,
+    `names` replaces a file's path in messages. Raises UsageError, InputError, StoreError.
     """
     path_of = mapping if isinstance(mapping, Path) else None
     options = Options(layout, path_of, system, event_type, where, values, scale, keep_fitting)
@@ -241,9 +243,9 @@ class _Pace:
 class _Known:
     """What is known of the project for the files of one command, filled on first use.
 
-    `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the known ids. `raters` and `cases`: those
-    named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`: those given so far, by
-    import.
+    `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the known ids. `raters` and `cases`:
+    those named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`: those
+    given so far, by import.
     """
 
     db: Database
@@ -272,10 +274,10 @@ class _Known:
 class _File:
     """One file that is being imported: how it is read, and the counts.
 
-    `records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same rater
-    answered earlier in the command, `tasks` answers to exported tasks. `answered` counts other answers to tasks that have one
-    already, by the import of that one (None: it was given in the app). `examples` are the first stored, `types` the types of
-    events that a judge may see, `judges` new raters taken for models by their names.
+    `records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same
+    rater answered earlier in the command, `tasks` answers to exported tasks. `answered` counts other answers to tasks
+    that have one already, by the import of that one (None: it was given in the app). `examples` are the first stored,
+    `types` the types of events that a judge may see, `judges` new raters taken for models by their names.
     """
 
     known: _Known
@@ -408,12 +410,16 @@ class _File:
             self._batches(self._events_of(self._tidied(read(notes)), held_out=held_out), self._events)
             self._remark_types()
         else:
-            makers = {"items": self._item, "users": self._user, "explanations": self._explanation}
-            steps = {"items": self._items, "users": self._users, "explanations": self._explanations}
             self._images = ItemImages(
                 self.known.db, notes, None if self.path in self.names else self.path.parent
             )
-            self._batches(self._made(self._tidied(read(notes)), makers[kind]), steps[kind])
+            tidied = self._tidied(read(notes))
+            if kind == "items":
+                self._batches(self._made(tidied, self._item), self._items)
+            elif kind == "users":
+                self._batches(self._made(tidied, self._user), self._users)
+            else:
+                self._batches(self._made(tidied, self._explanation), self._explanations)
             self._images.remark()
 
     def _checked(self, rows: Iterator[Row], request: Request) -> Iterator[Row]:
@@ -424,12 +430,13 @@ class _File:
         if missing := missing_of(request, set(first[1])):
             raise InputError(
                 f"{request.path} does not have {', '.join(missing)}",
-                f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found: {one_line(', '.join(first[1]), 300)}.",
+                f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found:"
+                f" {one_line(', '.join(first[1]), 300)}.",
                 "Rename the columns, or describe the file in a mapping (docs/mapping.md).",
             )
         return chain([first], rows)
 
-    def _batches(self, records: Iterator[Record], store: Callable[[list[Record]], None]) -> None:  # type: ignore[type-var]
+    def _batches(self, records: Iterator[_T], store: Callable[[list[_T]], None]) -> None:
         while batch := list(islice(records, _BATCH)):
             self.records += len(batch)
             store(batch)
@@ -464,8 +471,8 @@ class _File:
     # ---- items, users, explanations ----
 
     def _made(
-        self, rows: Iterator[Row], make: Callable[[int, dict[str, str]], Record]
-    ) -> Iterator[tuple[int, Record]]:
+        self, rows: Iterator[Row], make: Callable[[int, dict[str, str]], _T]
+    ) -> Iterator[tuple[int, _T]]:
         for line, row in rows:
             try:
                 yield line, make(line, row)
@@ -749,7 +756,8 @@ class _File:
             raise InputError(
                 f"{self.notes.file}:{line}: the counts of this row are already stored",
                 f"They came from a table with the same file name{origin}, and counts do not show which battles are new.",
-                "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename the file if these are"
+                "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename"
+                " the file if these are"
                 " other battles.",
             )
         repeated = clash.import_id is not None and clash.import_id >= self.target.since
@@ -785,7 +793,8 @@ class _File:
             self.notes.skip(line, "unknown task", text)
             return
         if label.rater not in ("", task.rater):
-            text = f"answered by {shown(label.rater)}; stored as the answer of {shown(task.rater)}, to whom the task is assigned"
+            assigned = f"stored as the answer of {shown(task.rater)}, to whom the task is assigned"
+            text = f"answered by {shown(label.rater)}; {assigned}"
             self.notes.warn(line, "answered by another name", text)
         self.tasks += 1
         named = label.model_copy(update={"rater": task.rater})
@@ -829,9 +838,11 @@ class _File:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
             raise InputError(
-                f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale {label.scale.described()}",
+                f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale"
+                f" {label.scale.described()}",
                 f"Its scale is {scale.described()} {origin}, and one aspect has one scale.",
-                "Nothing was stored. Give these labels an aspect of their own, turn their values into that scale, or undo that"
+                "Nothing was stored. Give these labels an aspect of their own, turn their values into"
+                " that scale, or undo that"
                 " import.",
             )
         if (target.import_id, *key) not in self.known.scaled:

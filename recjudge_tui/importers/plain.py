@@ -1,5 +1,5 @@
-"""The plain tables: one header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes; and any table with
-a mapping."""
+"""The plain tables: one header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes; and
+any table with a mapping."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def mapped_part(request: Request, mapping: Declaration) -> Part:
     part = mapping.part_of(sample_of(request.path, mapping.encoding), request.kind)
     if part is None:
         raise InputError(
-            f"the mapping {mapping.name} has no table [{request.kind}]{' that fits the file' * bool(mapping.kinds.get(request.kind))}",
+            f"the mapping {mapping.name} has no table"
+            f" [{request.kind}]{' that fits the file' * bool(mapping.kinds.get(request.kind))}",
             f"It describes: {', '.join(mapping.kinds) or 'nothing'}.",
             "See docs/mapping.md.",
         )

@@ -452,11 +452,11 @@ def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> Inp
     if encoding == UTF8:
         # the decoder reads ahead in blocks, so the file is read again
         with opened(path) as handle:
-            for line, raw in enumerate(handle, start=1):
+            for number, raw in enumerate(handle, start=1):
                 try:
                     raw.decode("utf-8")
                 except UnicodeDecodeError as first:
-                    byte = first.object[first.start]
+                    line, byte = number, first.object[first.start]
                     break
     name = "UTF-8" if encoding == UTF8 else encoding
     return InputError(
@@ -827,9 +827,9 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     if nested
                     else values
                 )
-            for values in zip(*columns, strict=True):
+            for cells in zip(*columns, strict=True):
                 number += 1
-                yield number, dict(zip(names, values, strict=True))
+                yield number, dict(zip(names, cells, strict=True))
 
 
 def _plain(column: Any) -> Any:
@@ -1076,8 +1076,17 @@ def _header(path: Path, reader: Any, first: str) -> list[str]:
 
 
 def _check_width(path: Path, first: str, header: Sequence[str], delimiter: str, quote: str) -> None:
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-    width = len(next(csv.reader([first], delimiter=delimiter, quotechar=quote or None, quoting=quoting), []))
+    width = len(
+        next(
+            csv.reader(
+                [first],
+                delimiter=delimiter,
+                quotechar=quote or None,
+                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            ),
+            [],
+        )
+    )
     if width != len(header):
         raise InputError(
             f"{path}: the first row has {width} fields, but the header {len(header)}",
@@ -1138,9 +1147,8 @@ def _csv_rows(
                             text = f"{len(fields)} fields, but the header has {width}; row left out"
                             notes.skip(last + 1, "wrong number of fields", text)
                             continue
-                    if fields[0] == columns[0] or not fields[0]:
-                        if not any(fields):
-                            continue
+                    if not fields[0] and not any(fields):
+                        continue
                     if header is not None and fields == header:
                         text = "the header again, as in files that were joined; row left out"
                         notes.skip(last + 1, "repeated header", text)
@@ -1218,7 +1226,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
         raise InputError(
             f"{path} holds an object where the id of the user is expected",
             f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
-            'Write the id itself: {"user_id": "u1", ...}, or name the place of the id in a mapping: user_id = “user.id”; nothing was'
+            'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
             " imported.",
         )
     everything = chain([first], records)

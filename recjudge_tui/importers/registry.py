@@ -46,7 +46,9 @@ def layouts() -> list[Layout]:
     Raises UsageError when another package's layout cannot be loaded.
     """
     named = {layout.name: layout for layout in (*shipped(), LABEL_STUDIO, ARGILLA, MIND, MIND_TRAIN)}
-    known = sorted(named.values(), key=lambda l: _ORDER.index(l.name) if l.name in _ORDER else len(_ORDER))
+    known = sorted(
+        named.values(), key=lambda layout: _ORDER.index(layout.name) if layout.name in _ORDER else len(_ORDER)
+    )
     for point in _other_packages(tuple((place, _changed_ns(place)) for place in sys.path)):
         try:
             layout = point.load()
@@ -90,7 +92,9 @@ def named_layouts(name: str | None) -> list[Layout]:
 
 def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
     """The first layout other than plain tables that fits the beginning of the file as `kind`."""
-    return next((l for l in known if l is not PLAIN and kind in l.kinds and l.fits(sample, kind)), None)
+    return next(
+        (one for one in known if one is not PLAIN and kind in one.kinds and one.fits(sample, kind)), None
+    )
 
 
 def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:

@@ -1,8 +1,8 @@
-"""Imports the data released with Zhang et al. (2024) in the form needed for the paper's table: the texts keep their HTML, because
-how it becomes text is part of the paper's figures.
+"""Imports the data released with Zhang et al. (2024) in the form needed for the paper's table: the texts keep their
+HTML, because how it becomes text is part of the paper's figures.
 
-Reads either the joined table `explanations.csv`, or the two tables of the release, whose rows are aligned. The release keeps the
-users' own texts in a pickle, which is never opened, so these texts are missing then.
+Reads either the joined table `explanations.csv`, or the two tables of the release, whose rows are aligned. The
+release keeps the users' own texts in a pickle, which is never opened, so these texts are missing then.
 """
 
 from __future__ import annotations

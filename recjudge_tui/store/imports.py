@@ -376,7 +376,7 @@ def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, i
         some = users[start : start + _AT_ONCE]
         rows = db.execute(
             f"""SELECT user_id, system, context, served_at FROM slates
-                WHERE project_id = ? AND user_id IN ({', '.join('?' * len(some))})""",
+                WHERE project_id = ? AND user_id IN ({", ".join("?" * len(some))})""",
             (project_id, *some),
         )
         stored.update(map(tuple, rows))
@@ -393,16 +393,31 @@ def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, i
     db.insert_many(
         "INSERT INTO slates (id, project_id, user_id, system, length, digest, context, served_at)",
         (
-            (identity, project_id, s.user_id, s.system, len(s.items), _digest(s.items), s.context, s.served_at)
+            (
+                identity,
+                project_id,
+                s.user_id,
+                s.system,
+                len(s.items),
+                _digest(s.items),
+                s.context,
+                s.served_at,
+            )
             for identity, s in enumerate(fresh, first)
         ),
     )
     db.insert_many(
         "INSERT INTO slate_items (slate_id, rank, item_id, score)",
-        ((identity, rank, *item) for identity, s in enumerate(fresh, first) for rank, item in enumerate(s.items, 1)),
+        (
+            (identity, rank, *item)
+            for identity, s in enumerate(fresh, first)
+            for rank, item in enumerate(s.items, 1)
+        ),
     )
     db.insert_many("INSERT INTO slate_imports", ((first + n, import_id) for n in range(len(fresh))))
-    return [("new", None) if new else add_slate(target, slate) for slate, new in zip(slates, places, strict=True)]
+    return [
+        ("new", None) if new else add_slate(target, slate) for slate, new in zip(slates, places, strict=True)
+    ]
 
 
 def add_explanation(target: Target, explanation: Explanation) -> tuple[Outcome, int | None]:
@@ -454,7 +469,9 @@ class LabelledCase(NamedTuple):
     occasions: int
 
 
-def label_key(db: Database, project_id: int, label: Label, *, alone: bool = False) -> tuple[CaseKey, bool, int]:
+def label_key(
+    db: Database, project_id: int, label: Label, *, alone: bool = False
+) -> tuple[CaseKey, bool, int]:
     """The key of a label's case; `turned` and `occasions` as in LabelledCase. The case gets the project's current lists
     or explanation if they are known; a pair gets both lists or none. A label without context and time refers to the only
     occasion there is. An adversarial pair is the newest one with these names. `alone`: the project
@@ -481,7 +498,9 @@ def cases_of_labels(
         cases.clear()
     keys: dict[tuple[str, ...], tuple[CaseKey, bool, int]] = {}
     places = [_place(label) for label in labels]
-    content = (f"EXISTS (SELECT 1 FROM {table} WHERE project_id = ?1)" for table in ("slates", "explanations"))
+    content = (
+        f"EXISTS (SELECT 1 FROM {table} WHERE project_id = ?1)" for table in ("slates", "explanations")
+    )
     alone = not db.value(f"SELECT {' OR '.join(content)}", (project_id,))
     for place, label in zip(places, labels, strict=True):
         if label.case_id is None and place not in cases and place not in keys:
@@ -490,14 +509,23 @@ def cases_of_labels(
     for (place, (_, turned, occasions)), case_id in zip(keys.items(), ids, strict=True):
         cases[place] = LabelledCase(case_id, turned, occasions)
     return [
-        cases[place] if label.case_id is None else LabelledCase(label.case_id, label.system_a > label.system_b, 1)
+        cases[place]
+        if label.case_id is None
+        else LabelledCase(label.case_id, label.system_a > label.system_b, 1)
         for place, label in zip(places, labels, strict=True)
     ]
 
 
 def _place(label: Label) -> tuple[str, ...]:
     return (
-        *(PROTOCOLS[label.protocol].subject, label.user_id, label.item_id, label.system, label.system_a, label.system_b),
+        *(
+            PROTOCOLS[label.protocol].subject,
+            label.user_id,
+            label.item_id,
+            label.system,
+            label.system_a,
+            label.system_b,
+        ),
         *(label.context, label.served_at),
     )
 
@@ -512,7 +540,7 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
             some = cases[start : start + _AT_ONCE]
             rows = db.execute(
                 f"""SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
-                    WHERE rater_id = ? AND case_id IN ({', '.join('?' * len(some))})""",
+                    WHERE rater_id = ? AND case_id IN ({", ".join("?" * len(some))})""",
                 (rater, *some),
             )
             seen.update({(rater, row[0], row[1]): tuple(row[2:]) for row in rows})

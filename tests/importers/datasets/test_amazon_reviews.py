@@ -7,9 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load

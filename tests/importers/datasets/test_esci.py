@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load

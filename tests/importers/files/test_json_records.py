@@ -11,7 +11,6 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.reader import json_keys, json_records
-from recjudge_tui.importers.reader import Sample
 from recjudge_tui.importers.values import Notes
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.values import html_text
-from recjudge_tui.importers.layout import load_declaration
 from recjudge_tui.importers.columns import KNOWN
+from recjudge_tui.importers.layout import load_declaration
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.importers.values import html_text
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 
@@ -84,7 +84,7 @@ def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, 
 def test_an_aspect_with_its_own_scale(load: Load, db: Database, tmp_path: Path) -> None:
     toml = '[labels]\nuser_id="u"\nitem_id="i"\nsystem="s"\nscale=[1, 7]\n[labels.ann]\noverall="score"\n'
     assert _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,6\n").stored == 2
-    with pytest.raises(InputError, match="only some answers of overall .*“8”.*1 to 7"):
+    with pytest.raises(InputError, match=r"only some answers of overall .*“8”.*1 to 7"):
         _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n")
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.reader import contents_of, text_lines
 from tests.support.importing import Load
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-
-from recjudge_tui.importers.reader import Sample
-from recjudge_tui.importers.registry import layouts
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.lists import places_of
+from recjudge_tui.importers.reader import Sample
+from recjudge_tui.importers.registry import layouts
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
@@ -242,7 +241,7 @@ def test_items_by_user_are_asked_about_unless_a_kind_or_a_system_is_named(
     ],
 )
 def test_a_table_of_another_shape_is_not_taken_for_lists_by_user(tmp_path: Path, text: str) -> None:
-    assert not next(l for l in layouts() if l.name == "lists-by-user").fits(Sample(tmp_path / "lists.json", text), "lists")
+    assert not next(layout for layout in layouts() if layout.name == "lists-by-user").fits(Sample(tmp_path / "lists.json", text), "lists")
 
 
 def test_a_gap_in_a_wide_table_is_named(load: Load) -> None:
