@@ -36,7 +36,7 @@ from recjudge_tui.importers.codes import (
     side_of,
 )
 from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
-from recjudge_tui.importers.values import MISSING, Notes, Row, RowFault, Times, plain_number, shown, whole
+from recjudge_tui.importers.values import MISSING, NO_CONTEXT, Notes, Row, RowFault, Times, plain_number, shown, whole
 from recjudge_tui.protocols.adjudication import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
@@ -189,7 +189,7 @@ class LabelRows(NamedTuple):
         for name in _IDS:
             if value := row.get(name, ""):
                 bare = value.strip()
-                if bare in MISSING:
+                if bare in (MISSING if name != "context" else NO_CONTEXT):
                     row[name] = ""
                 elif bare != value:
                     row[name] = bare
@@ -354,8 +354,7 @@ class LabelRows(NamedTuple):
                 "answer that does not fit", f"{shown(token)} is not an answer of {expected.what}; left out"
             )
         if code.value is not None and math.isnan(code.value):
-            named = token.removeprefix(EITHER).lower() == ask.row["system_a"].lower()
-            code = Code(1.0 if named else -1.0)
+            code = Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
         return code
 
     def _answer(self, ask: _Ask, readings: Mapping[_Key, Reading]) -> Label:
@@ -530,19 +529,17 @@ def _aspect(row: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def _token(text: str, a: str, b: str) -> str:
     """The answer of a row about a pair: a mark where it names one of the systems."""
-    low = text.lower()
-    first, second = a.lower() == low, b.lower() == low
+    word = side_of(fold(text))
     if text in (a, b):
         value = 1.0 if text == a else -1.0
-    elif first != second:
-        value = 1.0 if first else -1.0
-    else:
+        # a rare word for a tie, such as C, is no reason to doubt a name
+        if word is None or word.value == value or (not word.value and fold(text) not in ("tie", "ties", "draw")):
+            return NAMED_A if value > 0 else NAMED_B
+        return EITHER + text
+    first, second = a.lower() == text.lower(), b.lower() == text.lower()
+    if first == second or word is not None:
         return text
-    word = side_of(fold(text))
-    # a rare word for a tie, such as C, is no reason to doubt a name
-    if word is None or word.value == value or (not word.value and fold(text) not in ("tie", "ties", "draw")):
-        return NAMED_A if value > 0 else NAMED_B
-    return EITHER + text
+    return NAMED_A if first else NAMED_B
 
 
 def _states_failure(row: Mapping[str, str]) -> bool:

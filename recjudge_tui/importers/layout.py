@@ -352,6 +352,7 @@ class Declaration(NamedTuple):
     files: tuple[str, ...] = ()
     parts: tuple[str, tuple[str, ...]] = ("", ())
     kinds: Mapping[ImportKind, tuple[Part, ...]] = {}
+    shipped: bool = False
 
     @property
     def encoding(self) -> str:

@@ -132,7 +132,7 @@ class _Lists:
                     line, f"no {name}", f"{name} is {shown(bare) if bare else 'empty'}; row left out"
                 )
                 return -1
-        context = "" if context in MISSING else context
+        context = "" if context in NO_CONTEXT else context
         try:
             served = self.times.read(served, "served_at")
         except RowFault as fault:

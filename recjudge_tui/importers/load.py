@@ -46,7 +46,7 @@ from recjudge_tui.importers.reader import (
 )
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
-from recjudge_tui.importers.values import MISSING, SHOWN, Notes, Row, RowFault, Times, optional_number, shown
+from recjudge_tui.importers.values import MISSING, NO_CONTEXT, SHOWN, Notes, Row, RowFault, Times, optional_number, shown
 from recjudge_tui.store.cases import label_columns
 from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
@@ -454,7 +454,7 @@ class _File:
             for name in ids:
                 if value := row.get(name, ""):
                     bare = value.strip()
-                    if bare in MISSING:
+                    if bare in (MISSING if name != "context" else NO_CONTEXT):
                         row[name] = ""
                     elif bare != value:
                         row[name] = bare

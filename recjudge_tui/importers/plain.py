@@ -104,7 +104,7 @@ def _mapped(request: Request, mapping: Declaration) -> Iterator[Row]:
             f"Needed: {', '.join(COLUMNS[request.kind].required)}.{rows}",
             "See docs/mapping.md.",
         )
-    return declared_rows(request, part, mapping.name, must=True)
+    return declared_rows(request, part, mapping.name, must=not mapping.shipped)
 
 
 def mapped_part(request: Request, mapping: Declaration) -> Part:

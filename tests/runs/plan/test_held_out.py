@@ -78,7 +78,7 @@ EVENT_FILES: dict[str, tuple[tuple[str, str], ...]] = {
     "ranx-qrels": (("qrels.json", json.dumps({USER: {ITEM: 4}})),),
 }
 # their files are of what happened, without a part that is held out
-WHOLE = {"yelp", "movielens-1m", "movielens-latest", "mind-train", "lists-by-user"}
+WHOLE = {"yelp", "movielens-1m", "movielens-latest", "mind-train", "lists-by-user", "letor"}
 
 
 def test_every_layout_of_events_is_looked_at() -> None:
