@@ -36,7 +36,17 @@ from recjudge_tui.importers.codes import (
     side_of,
 )
 from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
-from recjudge_tui.importers.values import MISSING, NO_CONTEXT, Notes, Row, RowFault, Times, plain_number, shown, whole
+from recjudge_tui.importers.values import (
+    MISSING,
+    NO_CONTEXT,
+    Notes,
+    Row,
+    RowFault,
+    Times,
+    plain_number,
+    shown,
+    whole,
+)
 from recjudge_tui.protocols.adjudication import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
@@ -533,7 +543,11 @@ def _token(text: str, a: str, b: str) -> str:
     if text in (a, b):
         value = 1.0 if text == a else -1.0
         # a rare word for a tie, such as C, is no reason to doubt a name
-        if word is None or word.value == value or (not word.value and fold(text) not in ("tie", "ties", "draw")):
+        if (
+            word is None
+            or word.value == value
+            or (not word.value and fold(text) not in ("tie", "ties", "draw"))
+        ):
             return NAMED_A if value > 0 else NAMED_B
         return EITHER + text
     first, second = a.lower() == text.lower(), b.lower() == text.lower()

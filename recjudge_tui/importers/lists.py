@@ -17,6 +17,7 @@ from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import DECODER, squashed
 from recjudge_tui.importers.values import (
     MISSING,
+    NO_CONTEXT,
     Notes,
     Row,
     RowFault,

@@ -46,7 +46,17 @@ from recjudge_tui.importers.reader import (
 )
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
-from recjudge_tui.importers.values import MISSING, NO_CONTEXT, SHOWN, Notes, Row, RowFault, Times, optional_number, shown
+from recjudge_tui.importers.values import (
+    MISSING,
+    NO_CONTEXT,
+    SHOWN,
+    Notes,
+    Row,
+    RowFault,
+    Times,
+    optional_number,
+    shown,
+)
 from recjudge_tui.store.cases import label_columns
 from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database

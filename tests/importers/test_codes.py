@@ -30,7 +30,21 @@ CODINGS = {
     "labels": ({2: 2, 1: 1, 0: 0}, {1: 0, 2: 1, 3: 2}, {1: 2, 2: 1, 3: 0}, {0: 0, 1: 2}, {1: 2, 2: 0}),
 }  # fmt: skip
 WORDS = {
-    "pair": ["A", "b", "Tie", "model_a", "[[B]]", "C", "tie (bothbad)", "left", "chosen", "lose", "A much better", "A>>B", "?"],
+    "pair": [
+        "A",
+        "b",
+        "Tie",
+        "model_a",
+        "[[B]]",
+        "C",
+        "tie (bothbad)",
+        "left",
+        "chosen",
+        "lose",
+        "A much better",
+        "A>>B",
+        "?",
+    ],
     "labels": ["Good", "partial", "Poor Match", "bad", "?"],
 }
 NUMBERS = ["-3", "-2", "-1", "0", "1", "1.0", "2", "3", "4", "5", "7", "0.5"]
@@ -41,7 +55,9 @@ NUMBERS = ["-3", "-2", "-1", "0", "1", "1.0", "2", "3", "4", "5", "7", "0.5"]
 def test_one_reading_that_fits_or_a_question(expected: Expected, seed: int) -> None:
     rng = random.Random(f"{expected.form} {seed}")
     for _ in range(50):
-        pool = rng.choice([NUMBERS, WORDS.get(expected.form, NUMBERS), NUMBERS + WORDS.get(expected.form, [])])
+        pool = rng.choice(
+            [NUMBERS, WORDS.get(expected.form, NUMBERS), NUMBERS + WORDS.get(expected.form, [])]
+        )
         counts = {text: rng.choice((1, 3, 40, 3000)) for text in rng.sample(pool, rng.randint(1, 4))}
         keep = rng.random() < 0.2
         try:
@@ -61,7 +77,9 @@ def _check(reading: Reading, counts: dict[str, int], expected: Expected, keep: b
         assert all(1 <= code.value <= 5 for code in reading.codes.values() if code.value is not None)
         return
     assert {code.value for code in reading.codes.values()} <= {*expected.names, None}
-    numbers = {float(t): c.value for t, c in reading.codes.items() if t.lstrip("-").replace(".", "").isdigit()}
+    numbers = {
+        float(t): c.value for t, c in reading.codes.items() if t.lstrip("-").replace(".", "").isdigit()
+    }
     if not numbers or keep or any(abs(number) == 3 for number in numbers):
         return
     fitting = [coding for coding in CODINGS[expected.form] if numbers.keys() <= set(coding)]
@@ -132,7 +150,9 @@ def test_a_few_strays_are_left_out_and_named() -> None:
         (LABELS, {"0": 3, "1": 3, "2": 3}, Given(), {"0": 0, "1": 1, "2": 2}),
     ],
 )  # fmt: skip
-def test_a_line_settles_it(expected: Expected, counts: dict[str, int], given: Given, values: dict[str, float]) -> None:
+def test_a_line_settles_it(
+    expected: Expected, counts: dict[str, int], given: Given, values: dict[str, float]
+) -> None:
     assert {text: code.value for text, code in settle(counts, expected, given).codes.items()} == values
 
 
@@ -155,7 +175,10 @@ WAYS: dict[str, tuple[str, str]] = {
 def _file(way: str, values: list[str]) -> tuple[str, str]:
     name, form = WAYS[way]
     rows = "".join(f"r,u{n},ref,cand,{v}\n" for n, v in enumerate(values))
-    lines = (f'{{"rater": "r", "user_id": "u{n}", "system_a": "ref", "system_b": "cand", "value": {v}}}' for n, v in enumerate(values))
+    lines = (
+        f'{{"rater": "r", "user_id": "u{n}", "system_a": "ref", "system_b": "cand", "value": {v}}}'
+        for n, v in enumerate(values)
+    )
     games = "".join(f"r,u{n},ref,cand,ref,{v}\n" for n, v in enumerate(values))
     both = "".join(f"r,u{n},ref,cand,{v},{v}\n" for n, v in enumerate(values))
     return name, form.format(rows=rows, json="\n".join(lines), games=games, both=both)
@@ -173,10 +196,16 @@ def test_a_winner_coded_1_and_2_stops_the_import_on_every_way(load: Load, db: Da
 
 def test_list_labels_coded_1_to_3(load: Load, db: Database) -> None:
     content = "rater,user_id,system,value\n" + "".join(f"ann,u{n},s,{n % 3 + 1}\n" for n in range(9))
-    with pytest.raises(InputError, match=r"(?s)only some answers of pointwise fit.*--values 1=Poor,2=Partial,3=Good"):
+    with pytest.raises(
+        InputError, match=r"(?s)only some answers of pointwise fit.*--values 1=Poor,2=Partial,3=Good"
+    ):
         load("labels", content)
     load("labels", content, scale=(1, 3))
-    assert set(db.column("SELECT protocol || value FROM v_verdicts")) == {"absolute1.0", "absolute2.0", "absolute3.0"}
+    assert set(db.column("SELECT protocol || value FROM v_verdicts")) == {
+        "absolute1.0",
+        "absolute2.0",
+        "absolute3.0",
+    }
 
 
 def test_a_name_that_is_also_the_other_side_is_asked_about(load: Load, db: Database) -> None:
@@ -196,10 +225,20 @@ def test_strength_is_kept_in_the_note(load: Load, db: Database) -> None:
 def test_left_and_right_with_a_case_in_every_form(load: Load, db: Database) -> None:
     load("labels", HEAD + "r,u1,a,b,A\nr,u2,a,b,A\n", "cases.csv")
     load("labels", "rater,case_id,value\ncsv,1,left\ncsv,2,right\n", "1.csv")
-    load("labels", '{"rater": "jsonl", "case_id": 1, "value": "left"}\n{"rater": "jsonl", "case_id": 2, "value": "right"}', "2.jsonl")
-    load("labels", '[{"rater": "json", "case_id": 1, "value": "left"}, {"rater": "json", "case_id": 2, "value": "right"}]', "3.json")
+    load(
+        "labels",
+        '{"rater": "jsonl", "case_id": 1, "value": "left"}\n{"rater": "jsonl", "case_id": 2, "value": "right"}',
+        "2.jsonl",
+    )
+    load(
+        "labels",
+        '[{"rater": "json", "case_id": 1, "value": "left"}, {"rater": "json", "case_id": 2, "value": "right"}]',
+        "3.json",
+    )
     found = db.rows("SELECT rater, label FROM v_verdicts WHERE rater <> 'r' ORDER BY rater, case_id")
-    assert [tuple(row) for row in found] == [(rater, label) for rater in ("csv", "json", "jsonl") for label in "AB"]
+    assert [tuple(row) for row in found] == [
+        (rater, label) for rater in ("csv", "json", "jsonl") for label in "AB"
+    ]
 
 
 def test_a_second_import_says_when_and_changes_nothing(db: Database, tmp_path: Path) -> None:

@@ -241,7 +241,9 @@ def test_items_by_user_are_asked_about_unless_a_kind_or_a_system_is_named(
     ],
 )
 def test_a_table_of_another_shape_is_not_taken_for_lists_by_user(tmp_path: Path, text: str) -> None:
-    assert not next(layout for layout in layouts() if layout.name == "lists-by-user").fits(Sample(tmp_path / "lists.json", text), "lists")
+    assert not next(layout for layout in layouts() if layout.name == "lists-by-user").fits(
+        Sample(tmp_path / "lists.json", text), "lists"
+    )
 
 
 def test_a_gap_in_a_wide_table_is_named(load: Load) -> None:
