@@ -57,7 +57,7 @@ _SECOND: dict[Means, tuple[str, ...]] = {
     "place": ("second", "2nd", "shown second", "set 2", "list 2", "set2", "list2", "right"),
     "letter": ("b", "b wins", "b win", "b won"),
 }
-_NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|side|reply"
+_NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|reply"
 _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
 _OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪)\s*(\w[\w ]*)")

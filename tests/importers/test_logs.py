@@ -12,7 +12,7 @@ from tests.support.importing import Load
 INSPECT = {
     "version": 2, "status": "success", "eval": {"task": "rec", "model": "openai/gpt-4o"}, "results": {"scores": []},
     "samples": [
-        {"id": 1, "epoch": 1, "metadata": {"user_id": "u1", "system": "als"}, "scores": {"judge": {"value": 0.75, "explanation": "fits"}}},
+        {"id": 1, "epoch": 1, "metadata": {"user_id": "u1", "system": "als"}, "scores": {"judge": {"value": 0.75, "explanation": "fits"}}},  # noqa: E501
         {"id": 2, "epoch": 1, "metadata": {}, "scores": {"match": {"value": "I"}}},
     ],
 }  # fmt: skip
@@ -20,14 +20,14 @@ PROMPTFOO = {
     "evalId": "e", "results": {"version": 3, "prompts": [{"raw": "x"}], "results": [{
         "testIdx": 0, "vars": {"user_id": "u1"}, "provider": {"id": "openai:gpt-4o", "label": ""},
         "gradingResult": {"score": 0.8, "componentResults": [
-            {"score": 0.8, "reason": "fits", "assertion": {"type": "llm-rubric"}}, {"score": 1, "assertion": {"type": "contains"}},
+            {"score": 0.8, "reason": "fits", "assertion": {"type": "llm-rubric"}}, {"score": 1, "assertion": {"type": "contains"}},  # noqa: E501
         ]},
     }], "stats": {}},
 }  # fmt: skip
 LANGFUSE = {
     "data": [
-        {"id": "a", "traceId": "t1", "name": "relevance", "value": 0.9, "dataType": "NUMERIC", "source": "EVAL", "trace": {"userId": "u1"}},
-        {"id": "b", "traceId": "t2", "name": "tone", "stringValue": "warm", "dataType": "CATEGORICAL", "source": "ANNOTATION"},
+        {"id": "a", "traceId": "t1", "name": "relevance", "value": 0.9, "dataType": "NUMERIC", "source": "EVAL", "trace": {"userId": "u1"}},  # noqa: E501
+        {"id": "b", "traceId": "t2", "name": "tone", "stringValue": "warm", "dataType": "CATEGORICAL", "source": "ANNOTATION"},  # noqa: E501
     ],
     "meta": {"page": 1},
 }  # fmt: skip
@@ -68,13 +68,13 @@ LM_EVAL = {
 @pytest.mark.parametrize(
     ("layout", "name", "content", "labels"),
     [
-        ("inspect-ai", "log.json", INSPECT, [("judge", "u1", "als", "overall", 0.75), ("match", "2", "openai/gpt-4o", "overall", 0.0)]),
+        ("inspect-ai", "log.json", INSPECT, [("judge", "u1", "als", "overall", 0.75), ("match", "2", "openai/gpt-4o", "overall", 0.0)]),  # noqa: E501
         ("promptfoo", "results.json", PROMPTFOO, [("llm-rubric", "u1", "openai:gpt-4o", "overall", 0.8)]),
         ("langfuse", "scores.json", LANGFUSE, [("EVAL", "u1", "traces", "relevance", 0.9)]),
         ("phoenix", "annotations.json", PHOENIX, [("LLM", "s1", "traces", "correctness", 1.0)]),
-        ("langsmith", "runs.jsonl", LANGSMITH, [("langsmith", "e1", "als", "correctness", 0.5), ("langsmith", "e1", "als", "tone", 1.0)]),
+        ("langsmith", "runs.jsonl", LANGSMITH, [("langsmith", "e1", "als", "correctness", 0.5), ("langsmith", "e1", "als", "tone", 1.0)]),  # noqa: E501
         ("langsmith", "feedback.jsonl", FEEDBACK, [("model", "r1", "runs", "tone", 1.0)]),
-        ("lm-eval", "samples_task_2024-01-01T00.jsonl", LM_EVAL, [("lm-eval", "0", "task", "exact_match", 1.0), ("lm-eval", "0", "task", "f1", 0.5)]),
+        ("lm-eval", "samples_task_2024-01-01T00.jsonl", LM_EVAL, [("lm-eval", "0", "task", "exact_match", 1.0), ("lm-eval", "0", "task", "f1", 0.5)]),  # noqa: E501
     ],
 )  # fmt: skip
 def test_a_log_gives_the_labels_of_its_judges(
@@ -83,7 +83,7 @@ def test_a_log_gives_the_labels_of_its_judges(
     summary = load("labels", json.dumps(content) + "\n", name)
     assert summary.files[0].layout == layout
     rows = db.rows(
-        "SELECT v.rater, c.user_id, c.system_a, v.aspect, v.value FROM v_verdicts v JOIN cases c ON c.id = v.case_id ORDER BY verdict_id"
+        "SELECT v.rater, c.user_id, c.system_a, v.aspect, v.value FROM v_verdicts v JOIN cases c ON c.id = v.case_id ORDER BY verdict_id"  # noqa: E501
     )
     assert [tuple(row) for row in rows] == labels
     assert set(db.column("SELECT kind FROM raters")) == {"judge"}
@@ -96,7 +96,7 @@ def test_nested_fields_by_a_users_mapping(load: Load, db: Database, tmp_path: ob
         "film": "f",
         "from": "als",
     }
-    toml = '[labels]\ncolumns = { user_id = "meta.user.id", value = "scores[0].value", rater = "scores[0].by", item_id = "film", system = "from" }\n'
+    toml = '[labels]\ncolumns = { user_id = "meta.user.id", value = "scores[0].value", rater = "scores[0].by", item_id = "film", system = "from" }\n'  # noqa: E501
     mapping = tmp_path / "m.toml"  # type: ignore[operator]
     mapping.write_text(toml)
     assert load("labels", json.dumps(record), "x.jsonl", mapping=mapping).stored == 1

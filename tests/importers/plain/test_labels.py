@@ -139,7 +139,7 @@ def test_labels_are_tied_to_lists_that_are_known(load: Load, db: Database) -> No
     load(
         "labels",
         "rater,user_id,item_id,system,system_a,system_b,value\n"
-        "ann,u,,a,,,Good\nann,u,,,b,c,c\nann,u,1,x,,,3\nann,u,,,a,elsewhere,A\nann,v,,a,,,Good\n",
+        "ann,u,,a,,,Good\nann,u,,,b,a,A\nann,u,1,x,,,3\nann,u,,,a,elsewhere,A\nann,v,,a,,,Good\n",
     )
     cases = [
         tuple(r) for r in db.rows("SELECT kind, slate_a, slate_b, explanation_id FROM cases ORDER BY id")
