@@ -491,9 +491,7 @@ class _File:
 
     def _attributes(self, row: dict[str, str]) -> dict[str, str]:
         known = KNOWN[self.kind]
-        return {
-            name: value for name, value in row.items() if name and name not in known and value not in MISSING
-        }
+        return {name: value for name, value in row.items() if value and name and name not in known}
 
     def _item(self, line: int, row: dict[str, str]) -> Item:
         item = Item(
