@@ -416,17 +416,8 @@ def load_declaration(path: Path) -> Declaration:
         ) from None
     name = settings.name or (path.stem if path.parent == _HOME else path.name)
     digest = hashlib.sha256(raw).hexdigest()
-    return Declaration(
-        name,
-        digest,
-        settings.about,
-        settings.layout,
-        settings.decimal,
-        dialect,
-        settings.files,
-        settings.parts,
-        kinds,
-    )
+    about = (settings.about, settings.layout, settings.decimal, dialect, settings.files, settings.parts)
+    return Declaration(name, digest, *about, kinds, path.parent == _HOME)
 
 
 def _dialect(table: dict[str, Any], default: Dialect) -> Dialect:
