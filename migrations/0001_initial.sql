@@ -214,7 +214,7 @@ CREATE TABLE run_groups (
   project_id INTEGER NOT NULL REFERENCES projects(id) ON DELETE CASCADE,
   rater_id INTEGER NOT NULL REFERENCES raters(id) ON DELETE CASCADE,
   kind TEXT NOT NULL CHECK (kind IN ('saer')),
-  request TEXT,
+  request TEXT NOT NULL,
   created_at TEXT NOT NULL
 ) STRICT;
 

@@ -28,7 +28,7 @@ from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
 from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
-from recjudge_tui.importers.plain import OWN_LABELS, PLAIN, mapped_beginning, mapped_part, missing_of
+from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of
 from recjudge_tui.importers.reader import (
     UTF8,
     Contents,
@@ -60,6 +60,7 @@ from recjudge_tui.importers.values import (
 from recjudge_tui.store.cases import label_columns
 from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.exports import LABEL_COLUMNS
 from recjudge_tui.store.histories import held_out_copies, mark_copies
 from recjudge_tui.store.imports import (
     Clash,
@@ -722,7 +723,7 @@ class _File:
                 options.values,
                 options.scale,
                 options.keep_fitting,
-                ours=part is None and original in OWN_LABELS,
+                ours=part is None and original == LABEL_COLUMNS,
             ),
             case_of=self.known.case_of,
             name=Path(self.notes.file).name,

@@ -33,9 +33,8 @@ from recjudge_tui.importers.layout import (
 )
 from recjudge_tui.importers.reader import Dialect, Table, chosen_rows, read_table, sample_of
 from recjudge_tui.importers.values import Notes, Row
-from recjudge_tui.store.exports import EARLIER_LABEL_COLUMNS, LABEL_COLUMNS
+from recjudge_tui.store.exports import LABEL_COLUMNS
 
-OWN_LABELS = (LABEL_COLUMNS, *EARLIER_LABEL_COLUMNS)
 
 
 def plain_rows(request: Request) -> Iterator[Row]:
@@ -76,7 +75,7 @@ def plain_table(request: Request) -> Table:
 
 def is_our_export(table: Table) -> bool:
     """Whether the table is our own export of labels, whose numbers are ours."""
-    return table.original in OWN_LABELS and not table.json
+    return table.original == LABEL_COLUMNS and not table.json
 
 
 def _completed(request: Request, table: Table) -> Iterator[Row]:

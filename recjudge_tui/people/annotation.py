@@ -46,12 +46,10 @@ from recjudge_tui.store.people import (
     add_tasks,
     excluded_cases,
     finished_task,
-    last_position,
     newest_run,
     own_tasks,
     project_assignments,
     run_shows,
-    settled_cases,
     skip_task,
     submit_verdict,
     task_annotators,
@@ -285,7 +283,7 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
         excluded = {rater: excluded_cases(db, rater, chosen.name) for rater in ids}
         loads = _assigned(cases, ids, request, taken, excluded)
         for rater_id, load in loads.items():
-            start = last_position(db, rater_id, chosen.name)
+            start = _last_position(db, rater_id, chosen.name)
             seed = f"{request.seed} first {ids[rater_id]} {start}"
             firsts = _firsts(len(load), seed) if chosen.facts.unit == "pair" else [""] * len(load)
             tasks = [
@@ -428,6 +426,11 @@ def _assigned(
     return {raters[name]: [cases[place] for place in load] for name, load in loads.items()}
 
 
+def _last_position(db: Database, rater_id: int, protocol: str) -> int:
+    """The highest position among the annotator's tasks, 0 without tasks."""
+    return max((task.position for task in own_tasks(db, rater_id, protocol)), default=0)
+
+
 def _wanted(
     request: AssignmentRequest, rank: int, cases: int, holders: set[str], raters: Collection[str]
 ) -> int:
@@ -511,7 +514,7 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
 def queue_of(db: Database, project_id: int, rater_id: int, protocol: str) -> Queue:
     """The disputed cases of the protocol, and which of them the third person has not settled."""
     disputed = sorted(_disputes(votes(db, project_id, protocol)))
-    settled = settled_cases(db, rater_id, protocol)
+    settled = {task.case_id for task in own_tasks(db, rater_id, protocol) if task.state != "open"}
     return Queue(len(disputed), tuple(case for case in disputed if case not in settled))
 
 
@@ -549,9 +552,9 @@ def settle(
     """Store the third person's answers on the disputed aspects; None stores that the case was skipped, for `reason`."""
     task = dispute.task
     with db.transaction():
-        new = (task.rater_id, task.case_id, last_position(db, task.rater_id, task.protocol) + 1, task.first)
+        new = (task.rater_id, task.case_id, _last_position(db, task.rater_id, task.protocol) + 1, task.first)
         add_tasks(db, task.project_id, task.protocol, task.prompt_id, task.run_id, [new])
-        task_id = own_tasks(db, task.rater_id, task.protocol)[-1]
+        task_id = own_tasks(db, task.rater_id, task.protocol)[-1].id
         if answers is None:
             skip_task(db, task_id, reason, seconds)
         else:

@@ -18,7 +18,7 @@ from recjudge_tui.reports.common.stream import text_file, write_rows
 from recjudge_tui.reports.common.table import save_text
 from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.people import chosen_assignment, own_tasks, task_of, task_token
+from recjudge_tui.store.people import chosen_assignment, own_tasks, task_token
 
 
 class TaskSet(NamedTuple):
@@ -42,7 +42,7 @@ def open_tasks(db: Database, project_id: int, annotator: str, protocol: str | No
     NotFoundError when nothing is open, and UsageError when the protocol must be named, or when the tasks follow several
     versions of the guidelines or ask for answers that an import does not know."""
     assignment = chosen_assignment(db, project_id, annotator, protocol)
-    tasks = [task_of(db, task) for task in own_tasks(db, assignment.rater_id, assignment.protocol)]
+    tasks = own_tasks(db, assignment.rater_id, assignment.protocol)
     shown = [(task, shown_case(db, task)) for task in tasks if task.state == "open"]
     if not shown:
         raise NotFoundError(

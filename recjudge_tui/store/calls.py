@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import (
     PROFILE,
@@ -15,7 +15,7 @@ from recjudge_tui.domain.calls import (
     Usage,
     VerdictDraft,
 )
-from recjudge_tui.store.database import Database, StoredRow, named_cells, now
+from recjudge_tui.store.database import Database, StoredRow, named_cells, now, read_cell
 
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -57,12 +57,16 @@ class CallOutcome(NamedTuple):
 def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
     """The calls from which a verdict was made, in the order of the plan, with the systems of its case. Empty for a
     verdict without a run."""
-    return db.rows(
+    rows = db.rows(
         """SELECT k.*, c.system_a, c.system_b FROM verdicts v
            JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN cases c ON c.id = v.case_id
            WHERE v.id = ? AND k.aspect IN ('', v.aspect, ?) ORDER BY k.id""",
         (verdict_id, PROFILE),
     )
+    for row in rows:
+        if row["sent"]:
+            read_cell(dict[str, dict[str, Any] | list[str]], row["sent"], "calls", row["id"], "sent")
+    return rows
 
 
 class CaseCall(NamedTuple):

@@ -62,7 +62,8 @@ def call_rows(
                 "structured": bool(row["structured"]),
                 "usage": {name: row[column] for column, name in _USAGE.items()},
             }
-        if cells[cost] in (math.inf, -math.inf):  # older versions stored infinity, which JSON does not have
+        # JSON has no infinity
+        if cells[cost] in (math.inf, -math.inf):
             cells[cost] = None
         yield tuple(cells)
 
@@ -164,8 +165,6 @@ LABEL_COLUMNS = (
     "rater", "user_id", "item_id", "system", "system_a", "system_b", "aspect", "value", "protocol", "rater_kind", "note",
     "flags", "context", "served_at", "state", "scale", "shown_first", "verdict_1", "verdict_2", "rule",
 )  # fmt: skip
-# the columns of earlier versions: before scales and games, and before flags and occasions
-EARLIER_LABEL_COLUMNS = (LABEL_COLUMNS[:14], LABEL_COLUMNS[:11])
 # the spellings of a pair's answer; the next one is used where a system has the same name
 _OUTCOMES: dict[float, tuple[int | str, ...]] = {
     1.0: (1, "model 1", "system 1"),

@@ -22,9 +22,6 @@ _TASK = """SELECT t.id, t.project_id, t.rater_id, r.name AS rater, t.case_id, t.
            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id """
 
 
-_OWN_TASKS = "SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ?"
-
-
 class Task(NamedTuple):
     """One case for one annotator. `first`: the list shown first, empty unless there are two."""
 
@@ -87,12 +84,6 @@ def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
     return set(db.column(sql, (rater_id, protocol)))
 
 
-def last_position(db: Database, rater_id: int, protocol: str) -> int:
-    """The highest position among the annotator's tasks, 0 without tasks."""
-    sql = "SELECT ifnull(max(position), 0) FROM annotation_tasks WHERE rater_id = ? AND protocol = ?"
-    return db.number(sql, (rater_id, protocol))
-
-
 def newest_run(
     db: Database, project_id: int, protocol: str, prompt_id: int | None = None
 ) -> sqlite3.Row | None:
@@ -135,24 +126,6 @@ def task_of(db: Database, task_id: int) -> Task:
     if row is None:
         raise NotFoundError("this task no longer exists", "Its rater was deleted in the meantime.")
     return _task(row)
-
-
-def next_open(db: Database, rater_id: int, protocol: str) -> int | None:
-    """The id of the annotator's first open task."""
-    return db.found(f"{_OWN_TASKS} AND state = 'open' ORDER BY position LIMIT 1", (rater_id, protocol))
-
-
-def neighbour(db: Database, task: Task, step: int) -> int | None:
-    """The id of the nearest closed task before (`step` < 0) or after this one; None if there is none."""
-    where = "position < ? ORDER BY position DESC" if step < 0 else "position > ? ORDER BY position"
-    return db.found(
-        f"{_OWN_TASKS} AND state <> 'open' AND {where} LIMIT 1", (task.rater_id, task.protocol, task.position)
-    )
-
-
-def last_closed(db: Database, rater_id: int, protocol: str) -> int | None:
-    """The id of the last closed task."""
-    return db.found(f"{_OWN_TASKS} AND state <> 'open' ORDER BY position DESC LIMIT 1", (rater_id, protocol))
 
 
 def rater_assignment(db: Database, rater_id: int, protocol: str) -> Assignment:
@@ -295,9 +268,17 @@ def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
         )
 
 
-def own_tasks(db: Database, rater_id: int, protocol: str) -> list[int]:
-    """The ids of the annotator's tasks of a protocol, in order."""
-    return db.column(f"{_OWN_TASKS} ORDER BY position", (rater_id, protocol))
+def own_tasks(db: Database, rater_id: int, protocol: str) -> list[Task]:
+    """The annotator's tasks of a protocol, in order."""
+    rows = db.rows(
+        f"{_TASK} WHERE t.rater_id = ? AND t.protocol = ? ORDER BY t.position", (rater_id, protocol)
+    )
+    return list(map(_task, rows))
+
+
+def next_open(db: Database, rater_id: int, protocol: str) -> int | None:
+    """The id of the annotator's first open task."""
+    return next((task.id for task in own_tasks(db, rater_id, protocol) if task.state == "open"), None)
 
 
 def _changeable(db: Database, task_id: int) -> Task:
@@ -386,20 +367,6 @@ def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
            ORDER BY t.case_id, v.aspect, t.rater_id""",
         (project_id, protocol),
     )
-
-
-def done_seconds(db: Database, rater_id: int, protocol: str) -> list[float]:
-    """The active time in seconds of each of the annotator's finished tasks, in ascending order."""
-    return db.column(
-        "SELECT seconds FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state = 'done' ORDER BY seconds",
-        (rater_id, protocol),
-    )
-
-
-def settled_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
-    """The cases that a third person has judged or skipped."""
-    sql = "SELECT case_id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'"
-    return set(db.column(sql, (rater_id, protocol)))
 
 
 def finished_task(db: Database, project_id: int, protocol: str, case_id: int) -> Task:

@@ -357,12 +357,12 @@ def delete_run(db: Database, run_id: int) -> None:
 
 
 class RunGroup(NamedTuple):
-    """A group of one rater's runs. `request` is JSON, None for runs older than this record; `runs` has run ids by stage."""
+    """A group of one rater's runs. `request` is JSON; `runs` has run ids by stage."""
 
     id: int
     project_id: int
     rater: str
-    request: str | None
+    request: str
     runs: dict[str, int]
 
 
