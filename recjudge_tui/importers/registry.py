@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
@@ -28,8 +29,7 @@ from recjudge_tui.importers.labelling.doccano import DOCCANO
 from recjudge_tui.importers.labelling.label_studio import LABEL_STUDIO
 from recjudge_tui.importers.labelling.prodigy import PRODIGY
 from recjudge_tui.importers.plain.tables import PLAIN, plain_kinds
-
-ENTRY_POINTS = "recjudge.importers"
+from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
 
 # the labelling tools whose exports a mapping can describe
 _LABELLING_TOOLS = (LABEL_STUDIO, ARGILLA, PRODIGY, DOCCANO)
@@ -60,34 +60,34 @@ _BUILT_IN: tuple[Layout, ...] = (
 
 
 def layouts() -> list[Layout]:
-    """All layouts: built-in ones, those of other packages, and plain tables last.
-
-    Raises UsageError when another package's layout cannot be loaded.
-    """
+    """All layouts: built-in ones, those of other packages, and plain tables last. One that cannot be loaded is left out."""
     known = list(_BUILT_IN)
-    for point in _other_packages(tuple((place, _changed_ns(place)) for place in sys.path)):
-        try:
-            layout = point.load()
-        except (ImportError, AttributeError) as error:
-            raise UsageError(
-                f"the importer “{point.name}” cannot be loaded",
-                f"{error}.",
-                "Reinstall or remove its package.",
-            ) from error
-        if not isinstance(layout, Layout):
-            raise UsageError(f"the importer “{point.name}” is not a recjudge layout")
-        known.append(layout)
+    for point in _other_packages():
+        with suppress(UsageError):
+            known.append(_loaded(point))
     return [*known, PLAIN]
 
 
+def _loaded(point: EntryPoint) -> Layout:
+    """Raises UsageError when another package's layout cannot be loaded."""
+    layout = load_plugin(point)
+    if not isinstance(layout, Layout):
+        raise UsageError(f"the importer “{point.name}” is not a recjudge layout")
+    return layout
+
+
+def _other_packages() -> tuple[EntryPoint, ...]:
+    return _points(tuple((place, _changed_ns(place)) for place in sys.path))
+
+
 @lru_cache(maxsize=1)
-def _other_packages(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+def _points(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
     """The layouts of other packages, by name.
 
     The metadata of all packages is read again only after a package was installed in or removed from a folder of the
     search path.
     """
-    return tuple(sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name))
+    return tuple(plugins(IMPORTERS))
 
 
 def _changed_ns(place: str) -> int:
@@ -128,6 +128,9 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
                     f"layout {name} does not contain {kind}", f"It holds: {', '.join(layout.kinds)}."
                 )
             return layout
+    for point in _other_packages():
+        if point.name == name:
+            _loaded(point)  # says why it cannot
     raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
 
 
