@@ -159,7 +159,7 @@ async def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path, model: Pat
     (tmp_path / "cut.gguf").write_bytes(model.read_bytes()[:-1000])
     async with _judge(tmp_path / "cut.gguf") as judge:
         await judge.prepare(workload(timeout_s=300))
-        with pytest.raises(JudgeError, match="llama.cpp cannot run cut.gguf .*not within the file bounds"):
+        with pytest.raises(JudgeError, match=r"llama\.cpp cannot run cut\.gguf .*not within the file bounds"):
             await judge.ask(asking())
 
 
