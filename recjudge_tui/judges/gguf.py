@@ -421,12 +421,8 @@ def _usual_files(ollama: bool) -> Iterator[tuple[str, str, Path]]:
                 if not later_shard and "mmproj" not in path.name:
                     yield place, "", path
     if ollama:
-        stores = [
-            environment.get("OLLAMA_MODELS"),
-            home / ".ollama/models",
-            "/usr/share/ollama/.ollama/models",
-        ]
-        for store in filter(None, stores):
+        own = environment.get("OLLAMA_MODELS") or f"{home}/.ollama/models"
+        for store in (own, "/usr/share/ollama/.ollama/models"):
             yield from _ollama_files(Path(store))
 
 
