@@ -72,7 +72,9 @@ _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
 
 @click.command()
 @in_database
-@click.option("--judge", "spec", metavar="SPEC", help="Ask this model about a few pairs too, such as gguf:FILE.")
+@click.option(
+    "--judge", "spec", metavar="SPEC", help="Ask this model about a few pairs too, such as gguf:FILE."
+)
 @click.option("--tables", is_flag=True, help="Print every leaderboard and agreement table.")
 @click.option("--no-tui", is_flag=True, help="Only print, even on a terminal.")
 def demo(database: Database, spec: str | None, tables: bool, no_tui: bool) -> None:
@@ -152,7 +154,7 @@ def _ask_model(database: Database, spec: str) -> None:
 
     identity = project_id(database, _EXAMPLE)
     judge = chosen_judge(spec, JudgeAddress())
-    settings = settings_for("pairwise", sample=_ASKED, history=5, top_k=5)
+    settings = settings_for("pairwise", sample=_ASKED, history=5, top_k=5, max_tokens=400)
     try:
         (plan,) = plan_and_print(database, [RunRequest(identity, judge, settings)], dry_run=False)
     except AlreadyJudgedError as error:

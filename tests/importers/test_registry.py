@@ -76,11 +76,12 @@ def test_a_layout_whose_rows_lack_a_column(installed: Path, db: Database) -> Non
 @pytest.mark.parametrize(
     ("target", "says"), [("other_importers:NOPE", "cannot be loaded"), ("other_importers:NOT_ONE", "is not a recjudge")]
 )  # fmt: skip
-def test_a_broken_package(installed: Path, target: str, says: str) -> None:
+def test_a_broken_package_is_left_out(installed: Path, db: Database, target: str, says: str) -> None:
     points = installed / "site" / "other_importers-1.0.dist-info" / "entry_points.txt"
     points.write_text(f"[recjudge.importers]\nbad = {target}\n")
+    assert "bad" not in {layout.name for layout in layouts()}
     with pytest.raises(UsageError, match=says):
-        layouts()
+        import_files(db, "p", [points], "events", layout="bad")
 
 
 def test_every_layout_is_documented() -> None:
