@@ -32,8 +32,8 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.judges.providers.openai import OpenAIJudge
 from recjudge_tui.judges.providers.openai_reply import usage_of
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.runs.engine.call_queue import CallQueue
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import CallQueue
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.calls import CallKey, outstanding
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database

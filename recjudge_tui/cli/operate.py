@@ -112,8 +112,8 @@ def _judge(database: Database, project: str) -> None:
     from recjudge_tui.domain.judge import JudgeSpec
     from recjudge_tui.people.raters import combine
     from recjudge_tui.runs import start
-    from recjudge_tui.runs.plan.plan import RunRequest
-    from recjudge_tui.runs.plan.settings import settings_for
+    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.settings import settings_for
     from recjudge_tui.store.projects import project_id
     from recjudge_tui.store.runs import list_runs
 
@@ -368,7 +368,7 @@ def _installation(db: str | None) -> Table:
 
 
 def _stale(running: tuple[RunningRun, ...]) -> tuple[RunningRun, ...]:
-    from recjudge_tui.runs.control.lease import is_alive
+    from recjudge_tui.runs.lease import is_alive
 
     return tuple(run for run in running if run.owner is None or not is_alive(run.owner, run.heartbeat))
 

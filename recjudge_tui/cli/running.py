@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.runs.plan.plan import Plan, RunRequest
-    from recjudge_tui.runs.saer.plan import SaerPlan, Stage
-    from recjudge_tui.runs.saer.request import SaerRequest
+    from recjudge_tui.runs.plan import Plan, RunRequest
+    from recjudge_tui.runs.saer import SaerPlan, SaerRequest, Stage
     from recjudge_tui.store.database import Database
 
 
@@ -192,9 +191,9 @@ def run(
     out: Path | None,
     **options: object,
 ) -> None:
-    from recjudge_tui.runs.plan.plan import RunRequest
-    from recjudge_tui.runs.plan.settings import settings_for
-    from recjudge_tui.runs.saer.request import saer_request
+    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.saer import saer_request
+    from recjudge_tui.runs.settings import settings_for
 
     judge = chosen_judge(spec, address)
     mode = Mode(dry_run, plan_only, detach, fmt, out)
@@ -216,7 +215,7 @@ with_help_all(
 
 
 def _run_protocol(database: Database, request: RunRequest, mode: Mode) -> None:
-    from recjudge_tui.runs.plan.series import AlreadyJudgedError
+    from recjudge_tui.runs.settings import AlreadyJudgedError
 
     try:
         (plan,) = plan_and_print(database, [request], dry_run=mode.dry_run)
@@ -249,8 +248,7 @@ class Mode:
 
 def _run_saer(project: Project, request: SaerRequest, rater: str, mode: Mode) -> None:
     """Plan both stages, or find them, work on what is outstanding, and print the page. Exit 130 if one was stopped."""
-    from recjudge_tui.runs.saer.plan import plan_saer
-    from recjudge_tui.runs.saer.work import next_stage
+    from recjudge_tui.runs.saer import next_stage, plan_saer
 
     with counting("planning", "cases") as advance:
         plan = plan_saer(project.db, project.id, request, rater=rater, dry_run=mode.dry_run, progress=advance)
@@ -272,7 +270,7 @@ def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path 
     """Work through the outstanding stages of a SAER run and print its page. Exit 130 if one was stopped."""
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.saer import Stages, saer_page
-    from recjudge_tui.runs.saer.work import next_stage, result_of
+    from recjudge_tui.runs.saer import next_stage, result_of
 
     while (stage := next_stage(database, group_id)) is not None:
         assert stage.run_id is not None
@@ -295,7 +293,7 @@ def _narrate_of(protocol: str, line: str) -> None:
 
 def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
     from recjudge_tui.reports.runs import cost_range, duration, estimate_lines
-    from recjudge_tui.runs.saer.plan import is_finished
+    from recjudge_tui.runs.saer import is_finished
     from recjudge_tui.store.runs import run_progress
 
     for stage in plan.stages:
@@ -322,7 +320,7 @@ def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
 
 
 def _detach(database: Database, plan: SaerPlan, stage: Stage, mode: Mode) -> None:
-    from recjudge_tui.runs.saer.work import detach_saer
+    from recjudge_tui.runs.saer import detach_saer
 
     assert plan.group_id is not None
     assert stage.run_id is not None
@@ -450,7 +448,7 @@ def runs_stop(database: Database, run_id: int, pause: bool) -> None:
     Example:
       recjudge runs stop 3
     """
-    from recjudge_tui.runs.control.lease import stop_and_wait
+    from recjudge_tui.runs.lease import stop_and_wait
 
     narrate(stop_and_wait(database, run_id, "pause" if pause else "stop"))
 
@@ -467,8 +465,8 @@ def runs_concurrency(database: Database, run_id: int, calls: int) -> None:
     Example:
       recjudge runs concurrency 3 16
     """
-    from recjudge_tui.runs.control.concurrency import change_concurrency
-    from recjudge_tui.runs.control.lease import is_active
+    from recjudge_tui.runs.lease import is_active
+    from recjudge_tui.runs.start import change_concurrency
 
     change_concurrency(database, run_id, calls)
     when = "from now on" if is_active(database, run_id) else "when it is resumed"
@@ -501,7 +499,7 @@ def runs_delete(database: Database, run_id: int, yes: bool) -> None:
     Example:
       recjudge runs delete 3 --yes
     """
-    from recjudge_tui.runs.control.lease import refuse_when_active
+    from recjudge_tui.runs.lease import refuse_when_active
     from recjudge_tui.store.runs import delete_run, run_summary
 
     row = run_summary(database, run_id)
@@ -563,7 +561,7 @@ def robustness() -> None:
 def _judged_first(test: str, project: Project, given: dict[str, Any]) -> dict[str, Any] | None:
     """Run the judge, if one is named; the options of the report, about that judge."""
     from recjudge_tui.domain.judge import JudgeSpec
-    from recjudge_tui.runs.plan.ablation import arms_of
+    from recjudge_tui.runs.plan import arms_of
 
     values = {option.name: given[option.name] for option in REPORTS[f"robustness {test}"].options}
     own = "raters" if test == "ablation" else "rater"
@@ -601,9 +599,8 @@ def _judged(
     Returns () after a dry run and with --detach, because there is nothing to show yet.
     """
     from recjudge_tui.runs import start
-    from recjudge_tui.runs.plan.plan import RunRequest
-    from recjudge_tui.runs.plan.series import AlreadyJudgedError
-    from recjudge_tui.runs.plan.settings import settings_for
+    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 
     database = project.db
     settings = settings_for(protocol, **{name: given[name] for name in _SETTINGS})

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from recjudge_tui.errors import RunError
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.start import change_budget
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress

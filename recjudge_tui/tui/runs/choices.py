@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS
-from recjudge_tui.runs.plan.domain import project_domain
+from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.data import any_images, explanation_systems, systems
 from recjudge_tui.store.database import Database

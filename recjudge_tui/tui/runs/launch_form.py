@@ -15,7 +15,7 @@ from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError, sending_o
 from recjudge_tui.domain.protocols import SAER, offered, protocol_facts
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER_NAME, RunOption
 from recjudge_tui.errors import UsageError
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.tui.kit.address_fields import read_address
 from recjudge_tui.tui.runs.launch_request import LaunchRequest
 

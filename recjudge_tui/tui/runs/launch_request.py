@@ -12,11 +12,9 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.runs import start
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.series import AlreadyJudgedError
-from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
-from recjudge_tui.runs.saer.request import SaerRequest, saer_request
-from recjudge_tui.runs.saer.work import detach_saer, next_stage
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.saer import SaerPlan, SaerRequest, detach_saer, next_stage, plan_saer, saer_request
+from recjudge_tui.runs.settings import AlreadyJudgedError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import judge_capabilities, save_capabilities
 

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.runs import RunWatch, worked_s
-from recjudge_tui.runs.control.concurrency import step_concurrency
+from recjudge_tui.runs.start import step_concurrency
 from recjudge_tui.store.database import now
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen

@@ -10,7 +10,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import RunError
 from recjudge_tui.reports.runs import RunWatch, run_watch
 from recjudge_tui.runs import start
-from recjudge_tui.runs.control.lease import is_active, stop_and_wait
+from recjudge_tui.runs.lease import is_active, stop_and_wait
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import set_wanted
 

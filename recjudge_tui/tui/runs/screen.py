@@ -17,7 +17,7 @@ from textual.widgets import DataTable, Input, Static
 
 from recjudge_tui.domain.text import money, one_line
 from recjudge_tui.reports.runs import run_differences
-from recjudge_tui.runs.control.lease import is_active, refuse_when_active
+from recjudge_tui.runs.lease import is_active, refuse_when_active
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import ActiveRun, delete_run, list_runs
 from recjudge_tui.tui.kit.base_screen import COMMON

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
+from recjudge_tui.runs.engine import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress
 from recjudge_tui.store.schema import connect

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.calls import Message, Request, Sampling
-from recjudge_tui.runs.control import limits as limits_module
-from recjudge_tui.runs.control.limits import (
+from recjudge_tui.runs import limits as limits_module
+from recjudge_tui.runs.limits import (
     GRACE_S,
     LONGEST_WAIT_S,
     Budget,

@@ -11,8 +11,8 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import RunError
-from recjudge_tui.runs.control.limits import most_tokens
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.limits import most_tokens
 from recjudge_tui.runs.start import change_budget
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_row
@@ -134,7 +134,7 @@ def test_a_running_process_keeps_its_budget(db: Database, priced: Path) -> None:
 def test_attempts_that_nobody_bills_cost_nothing(
     db: Database, priced: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.control.limits.FIRST_WAIT_S", 0.02)
+    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.02)
     make_project(db, users=20)
     faults = ("--faults", "429:0.3,503:0.3,529:0.3", "--fault-attempts", 2, "--retry-after", 0)
     with start("openai_api", *faults) as server:

@@ -12,9 +12,7 @@ import pytest
 
 from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.errors import JudgeError
-from recjudge_tui.runs.engine import call_queue
-from recjudge_tui.runs.engine.call_queue import CallQueue, WorkerCalls
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import CallQueue, WorkerCalls, call_queue, work
 from recjudge_tui.store.calls import CallKey, outstanding
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request

@@ -15,8 +15,8 @@ from recjudge_tui.importers.registry import layouts
 from recjudge_tui.prompting.drafts import located_findings
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.reports.runs import estimate_lines
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id

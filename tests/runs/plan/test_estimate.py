@@ -13,7 +13,7 @@ from recjudge_tui.domain.calls import estimate_tokens, shared_start
 from recjudge_tui.domain.judge import Identity, JudgeSpec
 from recjudge_tui.judges.providers.openai import DEFAULT_URL
 from recjudge_tui.reports.runs import estimate_lines
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
 from tests.support.runs import calls, load, make_project, plan, planned, server_judge

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from recjudge_tui.config_file import config_path
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.kit.address_fields import ADDRESS

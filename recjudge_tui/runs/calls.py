@@ -1,15 +1,25 @@
-"""One call until it is answered or has failed: retries, and one repeated request when a reply cannot be read."""
+"""One call until it is answered or has failed: retries, one repeated request when a reply cannot be read, and its bill."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from recjudge_tui.domain.calls import PROFILE, CallResult, Order, ParsedReply, Reply, Request, Usage
+from recjudge_tui.domain.calls import (
+    PROFILE,
+    CallResult,
+    Order,
+    ParsedReply,
+    Reply,
+    Request,
+    Usage,
+    least_tokens,
+)
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
@@ -17,9 +27,161 @@ from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.protocols.base import Protocol, reask
 from recjudge_tui.protocols.replies.profile import parse_profile
-from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, RunStopError
-from recjudge_tui.runs.control.retries import Failures, note_attempt
-from recjudge_tui.runs.engine.bill import Bill, CostOf, claimed_cost, cost_of_failure, credible_usage
+from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RunStopError
+
+# ---- retries -----------------------------------------------------------------------------------------------------
+
+
+MAX_ATTEMPTS = 5
+# after so many failed calls one after the other the work stops
+FAILURES_IN_A_ROW = 25
+# the errors of calls that were in flight while the machine slept
+FORGIVEN = ("connection", "timeout", "bad_body")
+# seconds to wait for a server that currently accepts no calls, independent of the number of attempts
+PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0}
+
+
+@dataclass
+class Failures:
+    """The failed attempts of one call, and whether to try again.
+
+    Five failures end a call. Two kinds are not counted: failures of a machine that just woke up, and errors by which
+    a server says that it takes no calls now (429, 503, 529, any error with a delay, no connection). For these the
+    call waits up to an hour, or two minutes without a connection, counted from its first failure or from the server's
+    last answer to any call, whichever is earlier. So a short outage fails no call, and a long one ends the run because
+    many calls in a row fail. A connection lost again while other calls are answered is the call's own fault and counts.
+    """
+
+    limits: CallLimits
+    in_row: int = 0
+    counted: int = 0
+    since: float = 0.0
+
+    def end_with(self, error: CallError) -> bool:
+        """Note a failed attempt. True if it was the last one."""
+        if not error.retry:
+            return True
+        self.in_row += 1
+        self.since = self.since or time.monotonic()
+        if error.kind in FORGIVEN and self.limits.was_asleep():
+            return False
+        patience = self._patience(error)
+        if self._waited() + (error.retry_after or 0.0) < patience:
+            return False
+        self.counted += not patience
+        return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
+
+    def _patience(self, error: CallError) -> float:
+        trouble = self.limits.trouble_since
+        others_answered = trouble is None or trouble > self.since
+        if error.kind == "connection" and others_answered and self.in_row > 1:
+            return 0.0
+        return PATIENCE_S.get(error.kind, PATIENCE_S["rate_limit"] if error.retry_after else 0.0)
+
+    def _waited(self) -> float:
+        began = (
+            self.since if self.limits.trouble_since is None else min(self.since, self.limits.trouble_since)
+        )
+        return time.monotonic() - began
+
+    async def wait(self, error: CallError) -> None:
+        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer.
+
+        A delay of zero is honoured once. Raises RunStopError when the run is to stop.
+        """
+        if error.retry_after:
+            self.limits.pause(error.retry_after)
+        delay = self._delay(error)
+        if error.kind != "connection":
+            await self.limits.sleep(delay)
+            return
+        with self.limits.out_of_reach(error.title, delay):
+            await self.limits.sleep(delay)
+
+    def _delay(self, error: CallError) -> float:
+        if error.retry_after or (error.retry_after is not None and self.in_row == 1):
+            return 0.0
+        return self.limits.backoff(self.in_row)
+
+
+def note_attempt(limits: CallLimits, error: CallError | None = None) -> None:
+    """Note whether the server takes calls, by how an attempt ended."""
+    if error is not None and error.kind in PATIENCE_S:
+        limits.trouble()
+    elif error is None or not error.retry:
+        limits.note_answer()
+
+
+# ---- bill --------------------------------------------------------------------------------------------------------
+
+
+CostOf = Callable[[Usage], float | None]
+
+# errors with which a server rejects a request before any model works on it; they are never billed
+_TURNED_AWAY = ("rate_limit", "overloaded", "bad_request", "redirect")
+
+
+@dataclass
+class Bill:
+    """The dollars of one call's attempts in this process. `known` is None while no attempt has a known cost.
+
+    `reserve`, if given, stores the most that the call can have cost when its next attempt ends, and returns when it
+    is on disk, so that the amount counts as spent if the process is killed during an attempt. The same holds for a
+    call cancelled during an attempt (`was_cut`).
+    """
+
+    known: float | None = None
+    unknown: float = 0.0
+    reserve: Callable[[float], Awaitable[None]] | None = None
+    was_cut: bool = False
+
+    async def open(self, most: float) -> None:
+        """Reserve `most` dollars for the next attempt, beside what was spent so far."""
+        if self.reserve is not None:
+            await self.reserve((self.known or 0.0) + self.unknown + most)
+
+    def add(self, cost: float | None, most: float) -> None:
+        """Add an attempt with this cost; None: unknown, but at most `most`."""
+        if cost is None:
+            self.unknown += most
+        else:
+            self.known = (self.known or 0.0) + cost
+
+
+def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
+    """The usage without counts that are too low for what was sent and received: such a server has not counted them, so
+    the cost is not known from them. Images are left out, because some models take next to nothing for one.
+    """
+    sent = sum(least_tokens(message.content) for message in request.messages)
+    doubted = {
+        name: None
+        for name, count, least in (
+            ("input", usage.input, sent),
+            ("output", usage.output, least_tokens(reply)),
+        )
+        if count is not None and count < least
+    }
+    return usage.model_copy(update=doubted) if doubted else usage
+
+
+def cost_of_failure(error: CallError, cost_of: CostOf, request: Request) -> float | None:
+    """The cost of a failed attempt: from the usage that the server reported with the failure, else 0 if the request
+    was rejected or not sent. None if unknown, as for an answer that was lost, refused or unreadable.
+    """
+    if isinstance(error.usage, Usage) and error.usage != Usage():
+        return cost_of(credible_usage(error.usage, request))
+    # if a usage is reported, even an empty one, a model answered until the context was full
+    too_long = error.kind == "overflow" and error.usage is None
+    return 0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None
+
+
+def claimed_cost(error: CallError) -> float:
+    """The dollars that the server itself reports for a failed attempt; 0 if it reports none."""
+    return (error.usage.cost_usd or 0.0) if isinstance(error.usage, Usage) else 0.0
+
+
+# ---- call --------------------------------------------------------------------------------------------------------
+
 
 LARGER_CAP = 4
 

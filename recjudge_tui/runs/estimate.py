@@ -1,23 +1,31 @@
-"""Estimate a run: calls, tokens, cost, time."""
+"""Estimate a run: calls, tokens, what the server reuses of prompts, cost, time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice, pairwise
 from math import fsum
 from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
-from recjudge_tui.domain.calls import Message, estimate_image_tokens, estimate_tokens
+from recjudge_tui.domain.calls import Message, Order, estimate_image_tokens, estimate_tokens, shared_start
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import CaseViews, ImageView, ItemView, Material, UserView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind, is_language_model
-from recjudge_tui.domain.run import Estimate
+from recjudge_tui.domain.run import Estimate, RunSettings, sampling_of
+from recjudge_tui.judges.prefix_memory import PrefixMemory
+from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.templates.rendering import messages, profile_messages
+from recjudge_tui.runs.order import CaseCalls, guidelines_are_shared, ordered_calls
 from recjudge_tui.runs.prices import price_of
+from recjudge_tui.store.cases import ShownCase
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import seconds_a_call
+
+# ---- estimate ----------------------------------------------------------------------------------------------------
+
 
 SAMPLED_CASES = 40
 TOKENS_A_PROFILE = 200
@@ -212,3 +220,62 @@ def _tokens_a_reply(planned: CallPlan) -> int:
     if len(planned.aspects) == 1:
         return planned.tokens_a_reply
     return max(planned.tokens_a_reply // len(planned.aspects), LEAST_TOKENS_A_REPLY)
+
+
+# ---- reuse -------------------------------------------------------------------------------------------------------
+
+
+MOST_CALLS = 200
+
+
+def reused_share(
+    memory: PrefixMemory,
+    protocol: Protocol,
+    prompt: Prompt,
+    settings: RunSettings,
+    aspects: tuple[str, ...],
+    orders: tuple[Order, ...],
+    sample: list[CaseViews],
+) -> float:
+    """The share of prompt tokens that the server reuses, 0 to 1: over the first calls about the sampled cases, in the
+    order of the plan, what each prompt shares with the one before. Tokens by the low estimate; parts below the server's
+    minimum do not count.
+    """
+    cases = [CaseCalls(place, _ids(views), orders) for place, views in enumerate(sample)]
+    prompts = []
+    shared = guidelines_are_shared(prompt, settings.top_k, aspects)
+    calls = ordered_calls(cases, aspects, settings.repeats, aspect_last=shared)
+    for call in islice(calls, MOST_CALLS):
+        material = Material(**sample[call.case_id]._asdict())
+        request = protocol.request(
+            prompt, material, call.order, call.aspect, sampling_of(settings, call.sample)
+        )
+        prompts.append(request.messages)
+    read = sum(_tokens(message.content) for messages in prompts for message in messages)
+    return sum(_reused(memory, before, after) for before, after in pairwise(prompts)) / read
+
+
+def _ids(views: CaseViews) -> ShownCase:
+    """Equal parts have the same id, because neighbouring cases share their parts."""
+    slate_a, slate_b, *_ = [*map(id, views.slates), None, None]
+    example = None if views.example is None else id(views.example)
+    return ShownCase(id(views.user), slate_a, slate_b, None, example)
+
+
+def _reused(memory: PrefixMemory, before: tuple[Message, ...], after: tuple[Message, ...]) -> int:
+    """The tokens at the beginning of a prompt that the server knows from the one before."""
+    tokens = 0
+    for first, second in zip(before, after, strict=True):
+        if memory.marked_only and second.role != "system":
+            break
+        same = shared_start(first.content, second.content)
+        if memory.marked_only and same < len(second.content):
+            break
+        tokens += _tokens(second.content[:same])
+        if same < len(second.content):
+            break
+    return tokens // memory.step * memory.step if tokens >= memory.least else 0
+
+
+def _tokens(text: str) -> int:
+    return estimate_tokens(text)[0]
