@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx
 import pytest
-from recjudge_tui.runs.batches import hosted
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, RunError
 from recjudge_tui.judges.batch.lines import Shape
 from recjudge_tui.judges.batch.provider_api import AnthropicBatches, OpenAIBatches
+from recjudge_tui.runs import batch as hosted
 from recjudge_tui.runs.batch import (
     batch_estimate,
     collect,

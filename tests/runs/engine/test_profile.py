@@ -19,8 +19,9 @@ from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.domain.run import Wanted
 from recjudge_tui.errors import JudgeError, StoreError, UsageError
 from recjudge_tui.judges.base import Judge
+from recjudge_tui.runs import record as recorder
 from recjudge_tui.runs.batch import held_run
-from recjudge_tui.runs.engine import recorder, work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.record import HeldRun
 from recjudge_tui.runs.start import change_budget
 from recjudge_tui.store.calls import CallOutcome
