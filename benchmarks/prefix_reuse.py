@@ -191,12 +191,13 @@ async def _by_engine_order(
     db: Database, run_id: int, server: ServerProcess, calls: Mapping[int, Call], workers: int
 ) -> Read:
     """What the server read for the calls of the run, handed out as the engine does."""
-    line = CallQueue(db, run_id, asyncio.Event(), lambda key: calls[key.id])
+    line = CallQueue(db, run_id, asyncio.Event(), workers)
 
     async def mine() -> AsyncIterator[Call]:
-        share = line.join()
-        while (call := await line.next(share)) is not None:
-            yield call._replace(body={**call.body, "id_slot": share.lane})
+        seat = line.join()
+        while (key := await line.next(seat)) is not None:
+            call = calls[key.id]
+            yield call._replace(body={**call.body, "id_slot": seat.number})
 
     return await _read(server, [mine() for _ in range(workers)])
 

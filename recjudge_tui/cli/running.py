@@ -84,7 +84,8 @@ def work_on(
         for line in stop_lines(database, run_id):
             narrate(line)
     if result.is_interrupted:
-        for line in filter(None, (result.reason, next_step or how_to_resume(run_id), *more)):
+        budget = " --budget USD" if result.reason and result.progress.state == "stopped" else ""
+        for line in filter(None, (result.reason, next_step or how_to_resume(run_id) + budget, *more)):
             narrate(line)
         raise click.exceptions.Exit(130)
     if result.progress.failed and not result.progress.done:

@@ -66,7 +66,8 @@ class Request(Model):
     `messages[0]` (system) is the shared prefix, identical in every call of a run. `material` is
     the case, in the order shown, for judges that read data instead of text (`rules`). `schema_name`
     is for servers that require a name. `label_field` is the property of the schema (one with an enum) whose
-    probability is wanted; empty: none.
+    probability is wanted; empty: none. `seat` numbers the requests that follow each other, about one user at a time:
+    a server's slot, or one of several servers, remembers what it read for the one before.
     """
 
     messages: tuple[Message, ...]
@@ -76,6 +77,7 @@ class Request(Model):
     sampling: Sampling = Sampling()
     sample: int = 0
     material: Material | None = None
+    seat: int | None = None
 
     def content_hash(self) -> str:
         """SHA-256 (hex) of the question to the judge: text, images, schema and sample number, without the model."""

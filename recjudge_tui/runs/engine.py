@@ -7,13 +7,13 @@ import contextlib
 import signal
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
 from recjudge_tui.domain.judge import Workload
@@ -21,7 +21,7 @@ from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import JudgeError, RecjudgeError, RunError
-from recjudge_tui.judges.base import LANE, WORKER, Judge, slots_of
+from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import Bill, ask
@@ -56,144 +56,100 @@ if TYPE_CHECKING:
     from recjudge_tui.runs.stopping import RunDecision
 
 
-# ---- call queue --------------------------------------------------------------------------------------------------
-
-
 WINDOW = 256
-# a user with more calls is shared among workers
 MOST_READ_AHEAD = 4096
+LOOK_AGAIN_S = 0.02
+LOOK_EVERY_S = 0.5
+SHOWN_FROM_S = 5.0  # a shorter pause of the server is not reported
+UNSAVED_A_WORKER = 2
+USERS_UNTIL_DECIDED = 4
 
-Call = TypeVar("Call")
+OnProgress = Callable[[Progress], None]
+
+
+# ---- the queue ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
-class WorkerCalls(Generic[Call]):
-    """The waiting calls of one worker, all about `user`; `ready` is its next one, if that is prepared already. `lane` is
-    the lowest number that no other worker had when it joined.
-    """
+class Seat:
+    """A worker's place in the queue: the lowest number that no other has, the user of its calls, and whether another worker
+    began with that user."""
 
-    lane: int
+    number: int
     user: int = 0
-    calls: deque[CallKey] = field(default_factory=deque)
-    ready: tuple[CallKey, Call] | None = None
-
-    def has_calls(self) -> bool:
-        return bool(self.calls) or self.ready is not None
+    helps: bool = False
 
 
-class CallQueue(Generic[Call]):
+class CallQueue:
     """The planned calls of a run by user, in the order of the plan, read in windows so that memory does not grow with
-    the run. `prepare` makes what a worker gets.
+    the run.
 
-    A worker takes the next call of its user; else all calls of the user who has waited longest; else half of another
-    worker's, so that none is idle while a call waits. No more than `users_at_once` users (None: any number) are started
-    as long as those who are started have calls waiting.
+    A worker makes the calls about one user one after the other, so that a server finds in its memory what it just read
+    about this user; then those about the user who has waited longest. When no user is left to begin with, it takes the
+    last calls of the user who has most, so that nobody is idle while a call waits. No more than `users_at_once` users
+    (None: any number) are begun as long as they have calls waiting.
     """
 
     def __init__(
-        self,
-        db: Database,
-        run_id: int,
-        stopping: asyncio.Event,
-        prepare: Callable[[CallKey], Call],
-        users_at_once: int | None = None,
+        self, db: Database, run_id: int, stopping: asyncio.Event, users_at_once: int | None = None
     ) -> None:
-        self._db = db
-        self._run_id = run_id
-        self._stopping = stopping
-        self._prepare = prepare
+        self._db, self._run_id, self._stopping = db, run_id, stopping
         self._users_at_once = users_at_once
-        self._waiting: OrderedDict[int, deque[CallKey]] = OrderedDict()
-        self._workers: dict[WorkerCalls[Call], None] = {}
-        self._taken = asyncio.Event()
+        self._waiting: dict[int, deque[CallKey]] = {}
+        self._begun: set[int] = set()
+        self._seats: set[int] = set()
         self._last = 0
         self._read_all = False
         # the plan begins with profiles; the next calls show them
-        self._has_profiles = False
-        self._before_profiles = False
+        self._has_profiles = self._before_profiles = False
 
-    def join(self) -> WorkerCalls[Call]:
-        """Add a worker, which has no calls yet."""
-        lanes = {worker.lane for worker in self._workers}
-        worker: WorkerCalls[Call] = WorkerCalls(next(lane for lane in count() if lane not in lanes))
-        self._workers[worker] = None
-        return worker
+    def join(self) -> Seat:
+        """A place for another worker."""
+        seat = Seat(next(number for number in count() if number not in self._seats))
+        self._seats.add(seat.number)
+        return seat
 
-    def leave(self, worker: WorkerCalls[Call]) -> None:
-        """Take a worker's calls back; they are next in the queue."""
-        del self._workers[worker]
-        if worker.ready is not None:
-            worker.calls.appendleft(worker.ready[0])
-        if worker.calls:
-            worker.calls.extend(self._waiting.pop(worker.user, ()))
-            self._waiting[worker.user] = worker.calls
-            self._waiting.move_to_end(worker.user, last=False)
+    def leave(self, seat: Seat) -> None:
+        """Let another worker begin with this worker's user."""
+        self._seats.discard(seat.number)
+        if not seat.helps:
+            self._begun.discard(seat.user)
 
-    async def next(self, worker: WorkerCalls[Call]) -> Call | None:
+    async def next(self, seat: Seat) -> CallKey | None:
         """The worker's next call; None when none is left or the run is to stop."""
         while not self._stopping.is_set():
-            if worker.ready is not None:
-                _, call = worker.ready
-                worker.ready = None
-                self._taken.set()
+            if seat.user not in self._waiting:
+                self._sit(seat)
+            if (calls := self._waiting.get(seat.user)) is not None:
+                call = calls.pop() if seat.helps else calls.popleft()
+                if not calls:
+                    del self._waiting[seat.user]
                 return call
-            if not worker.calls and not self._take_user(worker):
-                self._take_from_others(worker)
-            if worker.calls:
-                self._make_ready(worker)
-                # no call is sent, and no deadline starts, before all workers have prepared theirs
-                await asyncio.sleep(0)
-            elif worker.ready is None:
-                if self._read_all:
-                    return None
-                await self._profiles_stored()
+            if self._read_all:
+                return None
+            await self._profiles_stored()
         return None
 
-    async def prepare_ahead(self) -> None:
-        """Prepare the next call of every worker while it waits for the judge, one at a time; runs until cancelled."""
-        while True:
-            self._taken.clear()
-            for worker in list(self._workers):
-                if (
-                    worker.ready is None
-                    and worker in self._workers
-                    and (worker.calls or self._take_user(worker))
-                ):
-                    self._make_ready(worker)
-                    await asyncio.sleep(0)
-            await self._taken.wait()
-
-    def _make_ready(self, worker: WorkerCalls[Call]) -> None:
-        if worker.ready is None and worker.calls:
-            key = worker.calls.popleft()
-            worker.ready = key, self._prepare(key)
-
-    def _take_user(self, worker: WorkerCalls[Call]) -> bool:
-        """Give the worker all calls of one user, its own if that one has more. False if no user may be started."""
+    def _sit(self, seat: Seat) -> None:
+        """Give the worker another user."""
+        if not seat.helps:
+            self._begun.discard(seat.user)
         self._read_ahead()
-        if not self._waiting or self._has_started_enough():
-            return False
-        worker.user = worker.user if worker.user in self._waiting else next(iter(self._waiting))
-        worker.calls = self._waiting.pop(worker.user)
-        return True
-
-    def _has_started_enough(self) -> bool:
-        most = self._users_at_once
-        return most is not None and sum(worker.has_calls() for worker in self._workers) >= most
-
-    def _take_from_others(self, worker: WorkerCalls[Call]) -> None:
-        """Give the worker half of the calls of the one that has most, or its only call."""
-        largest = max(self._workers, key=lambda other: (len(other.calls), other.ready is not None))
-        worker.user = largest.user
-        if not largest.calls:
-            worker.ready, largest.ready = largest.ready, None
-        for _ in range((len(largest.calls) + 1) // 2):
-            worker.calls.appendleft(largest.calls.pop())
+        begun = self._begun & self._waiting.keys()
+        if self._users_at_once is None or len(begun) < self._users_at_once:
+            for user in self._waiting:
+                if user not in begun:
+                    seat.user, seat.helps = user, False
+                    self._begun.add(user)
+                    return
+        if begun:
+            seat.user, seat.helps = max(begun, key=lambda user: len(self._waiting[user])), True
 
     def _read_ahead(self) -> None:
-        """Read on until two users wait, because the calls of the last one may not all be read."""
-        while not self._read_all and not self._before_profiles and len(self._waiting) < 2:
-            if sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
+        """Read on until two users wait to be begun, because the calls of the last one may not all be read."""
+        while not self._read_all and not self._before_profiles:
+            fresh = [user for user in self._waiting if user not in self._begun]
+            if len(fresh) > 1 or sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
                 return
             calls = outstanding_by_user(self._db, self._run_id, self._last, WINDOW)
             if profiles := list(takewhile(lambda call: call.key.aspect == PROFILE, calls)):
@@ -210,19 +166,10 @@ class CallQueue(Generic[Call]):
         """Wait until all profiles are stored, because the other calls show them."""
         while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
             await asyncio.sleep(LOOK_AGAIN_S)
-        if self._before_profiles:
-            for worker in self._workers:
-                # the calls about the first user come next, not those about the user of the last profile
-                worker.user = 0
         self._has_profiles = self._before_profiles = False
 
 
-# ---- pipeline ----------------------------------------------------------------------------------------------------
-
-
-UNSAVED_A_WORKER = 2
-USERS_UNTIL_DECIDED = 4
-LOOK_AGAIN_S = 0.02
+# ---- the calls ---------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -230,7 +177,7 @@ class Job:
     """A leased run while its calls are made. `work_with` changes `concurrency`.
 
     `failure` ends the run; the calls that were sent by then are still stored. `stopped_because` is the reason of a
-    stop that no user requested.
+    stop that no user requested. `unsaved` calls are asked or wait to be stored.
     """
 
     run: HeldRun[Judge]
@@ -244,7 +191,9 @@ class Job:
     failure: RecjudgeError | None = None
     stopped_because: str = ""
     workers: int = 0
-    resized: asyncio.Event = field(default_factory=asyncio.Event)
+    unsaved: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    saved: asyncio.Event = field(default_factory=asyncio.Event)
     # request hash -> set when the reply to this request is stored, or will not come
     in_flight: dict[str, asyncio.Event] = field(default_factory=dict)
 
@@ -253,73 +202,56 @@ class Job:
         """Set when no more calls are to be sent."""
         return self.limits.stopping
 
-    @property
-    def slots(self) -> int | None:
-        """How many prompts the server remembers; None: unknown."""
-        return slots_of(self.run.judge)
-
     def work_with(self, calls: int) -> None:
         """Make this many calls at once from now on. Calls in flight are neither dropped nor repeated."""
         self.concurrency = calls
         self.limits.allow(calls)
-        self.resized.set()
+        self.changed.set()
 
     def cost_of(self, usage: Usage) -> float | None:
         """The cost of a reply in dollars; 0 if the judge is not a language model."""
         return cost_at(self.price, usage) if is_language_model(self.run.judge.rater_kind) else 0.0
 
-
-class _Room:
-    """Room for calls that are sent and not yet stored, in proportion to the number of workers."""
-
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self._free = asyncio.Semaphore(workers * UNSAVED_A_WORKER)
-
-    async def take(self) -> None:
-        await self._free.acquire()
-
-    def give_back(self) -> None:
-        self._free.release()
-
-    def widen(self, workers: int) -> None:
-        for _ in range((workers - self._workers) * UNSAVED_A_WORKER):
-            self._free.release()
-        self._workers = max(self._workers, workers)
+    def fail(self, failure: RecjudgeError) -> None:
+        """End the run with this failure, after the calls in flight."""
+        self.failure = self.failure or failure
+        self.stopping.set()
 
 
 async def judge_outstanding(job: Job) -> None:
-    """Make and store every planned call of the run, or as many as possible before `stopping` is set.
+    """Make and store every planned call of the run, or as many as possible before `stopping` is set. A call that is asked
+    and not yet stored takes room, so that memory is limited.
 
     Raises what makes further calls useless: JudgeError, StoreError, LeaseLostError.
     """
-    prepare = partial(prepare_call, job.run)
-    queue = CallQueue(job.run.db, job.run.id, job.stopping, prepare, _users_at_once(job))
-    room = _Room(job.concurrency)
-    recording = asyncio.create_task(_record(job, room))
-    preparing = asyncio.create_task(queue.prepare_ahead())
-    tasks: set[asyncio.Task[bool]] = set()
-    resized = asyncio.create_task(job.resized.wait())
+    # calls about users still open when the run is decided are wasted, and each slot of a server remembers one user
+    most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
+    most += [] if (slots := slots_of(job.run.judge)) is None else [slots]
+    queue = CallQueue(job.run.db, job.run.id, job.stopping, min(most, default=None))
+    recording = asyncio.create_task(_record(job))
+    changed = asyncio.create_task(job.changed.wait())
+    workers: set[asyncio.Task[bool]] = set()
     try:
         none_left = False
-        while tasks or not none_left:
-            if not none_left:
-                tasks |= {asyncio.create_task(_work(job, queue, room)) for _ in range(_missing(job))}
-            if resized.done():
-                room.widen(job.concurrency)
-                job.resized.clear()
-                resized = asyncio.create_task(job.resized.wait())
-            done, _ = await asyncio.wait(
-                {*tasks, resized, recording, preparing}, return_when=asyncio.FIRST_COMPLETED
-            )
+        while workers or not none_left:
+            while not none_left and job.workers < job.concurrency:
+                job.workers += 1
+                workers.add(asyncio.create_task(_work_through(job, queue)))
+            if changed.done():
+                job.changed.clear()
+                changed = asyncio.create_task(job.changed.wait())
+            done, _ = await asyncio.wait({*workers, changed, recording}, return_when=asyncio.FIRST_COMPLETED)
             if recording in done:  # only a failure ends it before the calls
                 break
-            if preparing in done:  # likewise
-                preparing.result()
-            none_left = True in [task.result() for task in done & tasks] or none_left
-            tasks -= done
+            none_left = True in [task.result() for task in done & workers] or none_left
+            workers -= done
     finally:
-        await _cancel({*tasks, resized, preparing})
+        changed.cancel()
+        # a judge of another package may swallow a cancellation: it is repeated
+        while pending := {task for task in workers if not task.done()}:
+            for task in pending:
+                task.cancel()
+            await asyncio.wait(pending, timeout=LOOK_AGAIN_S)
         job.recorder.end()
         try:
             await asyncio.wait({recording})  # unlike a plain await it does not cancel the task with this one
@@ -332,54 +264,33 @@ async def judge_outstanding(job: Job) -> None:
         raise job.failure
 
 
-def _users_at_once(job: Job) -> int | None:
-    """The limit on users started at once: calls about users still open when the run is decided are wasted, and each slot
-    of a server remembers one user.
-    """
-    most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
-    most += [] if job.slots is None else [job.slots]
-    return min(most, default=None)
-
-
-async def _cancel(tasks: set[asyncio.Task[bool] | asyncio.Task[Literal[True]] | asyncio.Task[None]]) -> None:
-    """Cancel the tasks and wait for their end. A judge of another package may swallow a cancellation: it is repeated."""
-    while pending := {task for task in tasks if not task.done()}:
-        for task in pending:
-            task.cancel()
-        await asyncio.wait(pending, timeout=LOOK_AGAIN_S)
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _missing(job: Job) -> int:
-    """How many workers to add. They are counted immediately."""
-    missing = max(0, job.concurrency - job.workers)
-    job.workers += missing
-    return missing
-
-
-async def _work(job: Job, queue: CallQueue[PreparedCall], room: _Room) -> bool:
+async def _work_through(job: Job, queue: CallQueue) -> bool:
     """Make calls until none is left (True) or there are more workers than wanted (False)."""
-    worker = queue.join()
+    seat = queue.join()
     while job.workers <= job.concurrency:
-        call = await queue.next(worker)
-        if call is None:
+        key = await queue.next(seat)
+        if key is None:
             return True
+        call = prepare_call(job.run, key)
+        # no call is sent, and no deadline starts, before all workers have prepared theirs
+        await asyncio.sleep(0)
         call = await _after_equal_request(job, call)
-        await room.take()
-        WORKER.set(worker.lane)
-        LANE.set(worker.lane if job.slots is not None and job.concurrency <= job.slots else None)
+        while job.unsaved >= job.concurrency * UNSAVED_A_WORKER:
+            job.saved.clear()
+            await job.saved.wait()
+        job.unsaved += 1
         try:
-            result = call.result or await _ask(job, call)
+            result = call.result or await _ask(job, call, seat.number)
         except RunStopError:
-            _release(job, call)
+            _end(job, call)
             continue
         except BudgetLimitError as reached:
-            job.stopped_because = f"{reached} To raise it: recjudge runs resume {job.run.id} --budget USD"
+            job.stopped_because = str(reached)
             job.stopping.set()
-            _release(job, call)
+            _end(job, call)
             continue
         job.recorder.put(call.outcome(result))
-    queue.leave(worker)
+    queue.leave(seat)
     job.workers -= 1
     return False
 
@@ -397,47 +308,41 @@ async def _after_equal_request(job: Job, call: PreparedCall) -> PreparedCall:
     return call
 
 
-def _release(job: Job, call: PreparedCall | CallOutcome) -> None:
-    """Let equal requests go on: the reply to this one is stored, or will not come."""
+def _end(job: Job, call: PreparedCall | CallOutcome) -> None:
+    """Give the call's room back and let equal requests go on: the reply to this one is stored, or will not come."""
+    job.unsaved -= 1
     if call.request_hash is not None and (ended := job.in_flight.pop(call.request_hash, None)) is not None:
         ended.set()
 
 
-async def _ask(job: Job, call: PreparedCall) -> CallResult:
+async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
     assert call.question is not None, "a call without a question has its result"
+    question = call.question
+    if job.concurrency <= (slots_of(job.run.judge) or job.concurrency):
+        question = question._replace(request=question.request.model_copy(update={"seat": seat}))
     call_id, budget = call.key.id, job.limits.budget
     bill = Bill(reserve=partial(job.recorder.reserve, call_id) if budget is not None else None)
     timeout_s = job.run.setup.settings.timeout_s
     try:
-        return await ask(job.run.judge, call.question, timeout_s, job.limits, job.cost_of, bill)
+        return await ask(job.run.judge, question, timeout_s, job.limits, job.cost_of, bill)
     except (RunStopError, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
         if not bill.was_cut:  # else it keeps its reservation, because it may be billed
             job.recorder.settle(call_id, bill.known, bill.unknown)
         raise
 
 
-async def _record(job: Job, room: _Room) -> None:
-    """Commit calls as they end. They are counted only when they are on disk."""
+async def _record(job: Job) -> None:
+    """Commit calls as they end. They are counted only when they are on disk. A run that is decided stops."""
     while (outcomes := await job.recorder.commit_next(job.concurrency)) is not None:
         for outcome in outcomes:
-            room.give_back()
-            _release(job, outcome)
+            _end(job, outcome)
             _count(job, outcome)
-            _stop_if_decided(job, outcome)
-
-
-def _stop_if_decided(job: Job, outcome: CallOutcome) -> None:
-    """Stop if this outcome decides a run that stops when it is decided."""
-    try:
-        if job.decision is not None and job.decision.call_ended(outcome.key.case_id):
-            job.stopping.set()
-    except RecjudgeError as failure:
-        _fail(job, failure)
-
-
-def _fail(job: Job, failure: RecjudgeError) -> None:
-    job.failure = job.failure or failure
-    job.stopping.set()
+            try:
+                if job.decision is not None and job.decision.call_ended(outcome.key.case_id):
+                    job.stopping.set()
+            except RecjudgeError as failure:
+                job.fail(failure)
+        job.saved.set()
 
 
 def _count(job: Job, outcome: CallOutcome) -> None:
@@ -468,16 +373,10 @@ def _count(job: Job, outcome: CallOutcome) -> None:
             f"The last error: {result.error}",
             f"The run has stopped. Fix the cause, then run “recjudge runs retry {job.run.id}”.",
         )
-        _fail(job, failure)
+        job.fail(failure)
 
 
 # ---- engine ------------------------------------------------------------------------------------------------------
-
-
-LOOK_EVERY_S = 0.5
-SHOWN_FROM_S = 5.0  # a shorter pause of the server is not reported
-
-OnProgress = Callable[[Progress], None]
 
 
 def work(path: Path, run_id: int, on_progress: OnProgress | None = None) -> Progress:
@@ -490,12 +389,12 @@ def work(path: Path, run_id: int, on_progress: OnProgress | None = None) -> Prog
     """
     try:
         with few_collections():
-            return asyncio.run(_work_of_engine(path, run_id, on_progress))
+            return asyncio.run(_work(path, run_id, on_progress))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
 
-async def _work_of_engine(path: Path, run_id: int, on_progress: OnProgress | None) -> Progress:
+async def _work(path: Path, run_id: int, on_progress: OnProgress | None) -> Progress:
     with connect(path, must_exist=True) as db:
         owner = acquire(db, run_id)
         state: RunState = "failed"
@@ -583,6 +482,13 @@ async def _judge_all(
 def planned_concurrency(settings: RunSettings, judge: Judge) -> int:
     """The calls at once unless others are requested: more than the server has slots would make it forget prompts."""
     return settings.concurrency or min(judge.concurrency, slots_of(judge) or judge.concurrency)
+
+
+def slots_of(judge: Judge) -> int | None:
+    """How many prompts the judge's servers remember, each in a slot that answers one request at a time, as the judge has
+    learnt in `prepare`; None: unknown."""
+    slots: int | None = getattr(judge, "slots", None)
+    return slots
 
 
 def _decision_of(db: Database, run_id: int, setup: Setup) -> RunDecision | None:

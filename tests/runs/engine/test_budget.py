@@ -58,7 +58,6 @@ def test_sixteen_at_once_do_not_pass_the_budget_whatever_a_reply_costs(
     assert ended.cost_usd <= budget
     assert ended.cost_usd > budget - 2 * max(2.5, dearest(db, run)), "nor does it stop long before"
     assert f"The budget of ${budget:,.2f} would be exceeded" in run_row(db, run)["error"]
-    assert f"recjudge runs resume {run} --budget USD" in run_row(db, run)["error"]
 
 
 def test_a_stopped_run_stops_at_once_again_and_goes_on_with_more(db: Database, priced: Path) -> None:
