@@ -384,10 +384,10 @@ async def test_hostile_names_do_no_harm(project_db: Path) -> None:
 
 def test_the_form_says_what_the_server_will_reuse() -> None:
     known = ESTIMATE.model_copy(
-        update={"tokens_in_low": 200, "tokens_reused": 150, "reuse_note": "llama.cpp"}
+        update={"tokens_in_low": 200, "tokens_reused": 150}
     )
     assert notes_of(ExpectedRun("r", "p@1", known))[-1] == (
-        "about 75% of the prompt tokens reused: llama.cpp has just read them"
+        "about 75% of the prompt tokens reused, as in the last run of this judge"
     )
 
 
