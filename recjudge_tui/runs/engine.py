@@ -29,7 +29,7 @@ from recjudge_tui.runs.cases import Setup, setup_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.limits import Budget, BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError
-from recjudge_tui.runs.prices import Price, cost_at, price_of, unknown_price
+from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of, unknown_price
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store.calls import (
     CallKey,
@@ -468,6 +468,7 @@ async def _judge_all(
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
         limits = _limits(price, spec, is_language_model(judge.rater_kind), settings, stopping, before)
+        limits.is_local, limits.context = price == LOCAL, identity.context_length
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
             job = Job(run, recorder, limits, price, before, concurrency, decision)

@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -94,6 +94,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     batch_path = "/v1/chat/completions"
     default_key = "OPENAI_API_KEY"
     keyed_host = "api.openai.com"
+    repetition_penalty: ClassVar[dict[str, Any]] = {"frequency_penalty": 1.0}
 
     def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
         super().__init__(spec, urls)

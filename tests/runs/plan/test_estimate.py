@@ -130,7 +130,7 @@ def test_prompts_that_cannot_fit_are_refused_with_the_history_that_does(db: Data
     identity = Identity(name="m", context_length=10_000)
     run = planned(db, judge)
     for context, next_step in (
-        (whole + 340, "--history [012] fits"),
+        (whole + 150, "--history [012] fits"),
         (200, "Not even prompts without a history"),
     ):
         identity = identity.model_copy(update={"context_length": context})
