@@ -111,8 +111,8 @@ class Estimate(Model):
     """The estimate of a run before it starts. Tokens are estimated from rendered prompts (low to high).
 
     `cost_usd` is None if the price is unknown, `seconds` if there is no run to measure the speed from.
-    `domain_note` says which words the prompt uses for the recommended things if the domain is unknown, and that
-    examples of other domains are left out. `published` is the preset of a run as published, a line each.
+    `domain_note` says that examples of other domains are left out. `published` is the preset of a run as published, a line
+    each.
     `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
     counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
     drawn from each activity level, where the run is stratified. `stored` calls have a stored reply and ask nothing; the
@@ -148,7 +148,8 @@ class Progress(Model):
     for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost (from
     an older version), which is left out of the sum. `waiting_s` is the rest of a pause that the server asked for. Of
     `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`: it
-    had read them before.
+    had read them before. `in_flight` attempts wait for an answer, of `attempts` so far; `left_s` is about the rest of
+    the time (None: unknown). `unreachable`: why the server cannot be reached, and the next call tries it in `retry_s`.
     """
 
     calls: int
@@ -163,6 +164,11 @@ class Progress(Model):
     unknown_usd: float = 0.0
     impossible_costs: int = 0
     waiting_s: float = 0.0
+    in_flight: int = 0
+    attempts: int = 0
+    left_s: float | None = None
+    unreachable: str = ""
+    retry_s: float = 0.0
     state: RunState = "running"
 
     @property

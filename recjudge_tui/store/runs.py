@@ -98,6 +98,16 @@ def stored_runs(
     return db.rows(f"{sql} ORDER BY ru.id", (project_id, rater_id))
 
 
+def last_domain(db: Database, project_id: int) -> str:
+    """The domain that the project's newest run with one was given; empty without such a run."""
+    domain: str | None = db.value(
+        """SELECT json_extract(settings, '$.domain') FROM runs
+           WHERE project_id = ? AND json_extract(settings, '$.domain') <> '' ORDER BY id DESC LIMIT 1""",
+        (project_id,),
+    )
+    return domain or ""
+
+
 def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """Rows of v_runs with the `stored_judge` (JSON), newest first. Takes seconds for millions of calls."""
 
@@ -127,7 +137,7 @@ def run_summary(db: Database, run_id: int) -> sqlite3.Row:
 
 
 def run_progress(db: Database, run_id: int) -> Progress:
-    """The counts of the run's committed calls. Raises NotFoundError."""
+    """The counts of the run's committed calls, and what its process last said of those in flight. Raises NotFoundError."""
     from recjudge_tui.domain.run import Progress
 
     row = db.row(
@@ -147,10 +157,17 @@ def run_progress(db: Database, run_id: int) -> Progress:
            FROM calls WHERE run_id = ?""",
         (run_id,),
     )
-    state: RunState | None = db.value("SELECT state FROM runs WHERE id = ?", (run_id,))
-    if row is None or state is None:
+    run = db.row("SELECT state, in_flight, attempts, left_s FROM runs WHERE id = ?", (run_id,))
+    if row is None or run is None:
         raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
-    return Progress(**dict(row), state=state)
+    active = run["state"] == "running"
+    return Progress(
+        **dict(row),
+        state=run["state"],
+        in_flight=run["in_flight"] if active else 0,
+        attempts=run["attempts"],
+        left_s=run["left_s"] if active else None,
+    )
 
 
 def set_settings(db: Database, run_id: int, settings: RunSettings) -> None:
@@ -240,13 +257,22 @@ def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) ->
     return cursor.rowcount == 1
 
 
-def heartbeat(db: Database, run_id: int, owner: str, concurrency: int | None = None) -> None:
-    """Record that the run is alive, and its number of concurrent calls. Raises LeaseLostError when another process has
-    taken the lease."""
+class Pulse(NamedTuple):
+    """What a process that works on a run says of it: its concurrent calls, the attempts in flight and since it was planned,
+    and about how many seconds are left."""
+
+    concurrency: int
+    in_flight: int
+    attempts: int
+    left_s: float | None
+
+
+def heartbeat(db: Database, run_id: int, owner: str, pulse: Pulse | None = None) -> None:
+    """Record that the run is alive, and how. Raises LeaseLostError when another process has taken the lease."""
     cursor = db.execute(
-        """UPDATE runs SET heartbeat_at = ?, concurrency = ifnull(?, concurrency)
-           WHERE id = ? AND lease_owner = ?""",
-        (now(), concurrency, run_id, owner),
+        """UPDATE runs SET heartbeat_at = ?1, concurrency = ifnull(?2, concurrency), in_flight = ifnull(?3, in_flight),
+             attempts = ifnull(?4, attempts), left_s = ?5 WHERE id = ?6 AND lease_owner = ?7""",
+        (now(), *(pulse or (None, None, None, None)), run_id, owner),
     )
     if cursor.rowcount != 1:
         raise LeaseLostError(
