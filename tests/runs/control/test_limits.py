@@ -237,7 +237,7 @@ def test_a_clock_that_jumps_back_does_not_count_as_sleep(clock: Clock) -> None:
     assert gate.was_asleep()
 
 
-PRICE = Price(0.0, 1e6, None, "a dollar for every token of the reply")
+PRICE = Price("a dollar for every token of the reply", {"input": 0.0, "output": 1e6})
 
 
 def budget_of(limit: float, spent: float = 0.0) -> Budget:
@@ -278,7 +278,7 @@ def test_money_set_aside_in_uneven_parts_does_not_leave_dust_that_is_waited_for(
         with pytest.raises(BudgetLimitError):
             await budget.reserve(0, 1, gate.stopping)
 
-    in_gate(scene, budget=Budget(1.0, Price(0.0, 1e5, None, "0.1 a token"), 0.0))
+    in_gate(scene, budget=Budget(1.0, Price("0.1 a token", {"input": 0.0, "output": 1e5}), 0.0))
 
 
 def test_replies_dearer_than_reserved_teach_the_budget() -> None:
