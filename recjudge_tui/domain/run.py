@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from recjudge_tui.domain.address import check_sending
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Sampling
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
@@ -27,13 +28,11 @@ def _setting(name: str) -> Any:
 
 
 class RunSettings(Model):
-    """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds.
-
-    `as_of` is ISO 8601 UTC. `sample` counts cases, or users for adversarial pairs. The limits per minute apply to the
-    whole run, and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come
-    from the rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless
-    `keep_example_pair` (Zhang et al., 2024).
-    """
+    """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds. `as_of`
+    is ISO 8601 UTC. `sample` counts cases, or users for adversarial pairs. The limits per minute apply to the whole run,
+    and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come from the
+    rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless `keep_example_pair`
+    (Zhang et al., 2024)."""
 
     protocol: ProtocolName
     as_published: bool = _setting("as_published")
@@ -75,11 +74,12 @@ class RunSettings(Model):
     again: bool = _setting("again")
     use_cache: bool = _setting("use_cache")
 
-    @field_validator("timeout_s", mode="before")
+    @field_validator("sending")
     @classmethod
-    def _stored_timeout(cls, value: object) -> object:
-        # earlier versions accepted an infinite value and stored it as null
-        return RUN_OPTIONS["timeout_s"].default if value is None else value
+    def _sent_beside(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """What is sent beside the prompt, never instead of it, wherever the settings come from."""
+        check_sending(value)
+        return value
 
     @property
     def occasions(self) -> OccasionFilter:
