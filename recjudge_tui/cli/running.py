@@ -169,8 +169,8 @@ _HELP = f"""Judge lists or explanations with a published method.
 Prints the estimate, then progress, then one line: run id, done, failed, cost. Resume an
 interrupted run with “recjudge runs resume ID”; calls that have an answer are not repeated. Runs of one judge with
 the same prompt and settings belong to one rater; cases it has judged are left out, unless you add --again. saer prints
-a page of results instead (--format, -o); to resume it, run the same command again. With saer, --limit and
---sample count users, --budget covers both stages, and --prompt may name one prompt for each stage: A,B.
+a page of results instead (--format, -o); to resume it, run the same command again. With saer, --budget
+covers both stages, and --prompt may name one prompt for each stage: A,B.
 --until decided ({", ".join(decidable())}) stops when the systems can be told apart: after every user
 it checks the win rate (ties count half) or the difference between shares of the best label, with the
 betting confidence sequence of Waudby-Smith and Ramdas (2024).
@@ -602,7 +602,7 @@ _RUN = (
     setting_options(
         *_SETTINGS,
         protocols=(ADVERSARIAL,),
-        sample="Judge the cases of N users; position: N pairs.  [default: 100; position: all]",
+        sample="Judge the cases of N users.  [default: 100; position: all]",
         seed="The seed of the users and positions drawn.",
     ),
 )

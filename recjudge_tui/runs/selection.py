@@ -181,24 +181,7 @@ def _drawn(
     if settings.sample is None and not settings.until:
         return by_user
     random.Random(settings.seed).shuffle(by_user)
-    drawn = stratified(db, project_id, by_user, settings)
-    return drawn if settings.until else _in_rounds(drawn, settings.seed)
-
-
-def _in_rounds(drawn: list[tuple[str, list[CaseKey]]], seed: int) -> list[tuple[str, list[CaseKey]]]:
-    """One occasion of each user, then another one of each, so that a sample does not consist of many occasions of a
-    few users. The order of a user's occasions is random and does not depend on the other users in the project.
-    """
-    rounds: list[list[tuple[str, list[CaseKey]]]] = []
-    for user_id, keys in drawn:
-        occasions = [list(group) for _, group in groupby(keys, key=_occasion)]
-        if len(occasions) > 1:
-            random.Random(f"{seed}/{user_id}").shuffle(occasions)
-        for place, here in enumerate(occasions):
-            if place == len(rounds):
-                rounds.append([])
-            rounds[place].append((user_id, here))
-    return [entry for entries in rounds for entry in entries]
+    return stratified(db, project_id, by_user, settings)
 
 
 def _explanations(db: Database, project_id: int, chosen: list[str]) -> dict[str, list[CaseKey]]:

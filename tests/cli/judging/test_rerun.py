@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.runs.engine import work
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
@@ -102,13 +101,3 @@ def test_the_domain_is_asked_once(db: Database) -> None:
     assert (
         db.value("SELECT json_extract(settings, '$.variables.domain') FROM runs ORDER BY id DESC") == "books"
     )
-
-
-def test_odd_lease_owners_block_nothing(db: Database) -> None:
-    run = planned(db)
-    for owner in ("", "x", "|||", "elsewhere|" + "9" * 400, "a|b|c|d|e"):
-        db.execute(
-            "UPDATE runs SET state = 'running', lease_owner = ?, heartbeat_at = 'soon' WHERE id = ?",
-            (owner, run),
-        )
-        work(db.path, run)
