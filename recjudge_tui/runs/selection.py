@@ -184,6 +184,13 @@ def _drawn(
     return stratified(db, project_id, by_user, settings)
 
 
+def _shuffled(db: Database, project_id: int, users: Iterable[str], settings: RunSettings) -> list[str]:
+    """The users in random order, spread over the activity levels if the settings say so."""
+    drawn = [(user, None) for user in sorted(users)]
+    random.Random(settings.seed).shuffle(drawn)
+    return [user for user, _ in stratified(db, project_id, drawn, settings)]
+
+
 def _explanations(db: Database, project_id: int, chosen: list[str]) -> dict[str, list[CaseKey]]:
     by_user: dict[str, list[CaseKey]] = {}
     for key in current_explanations(db, project_id):
@@ -333,8 +340,7 @@ def _drawn_of_adversarial(
     slates = newest_slates(db, project_id)
     rings = {system: _Ring(user for user, own in slates.items() if system in own) for system in systems}
     room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-    users = sorted(slates)
-    random.Random(settings.seed).shuffle(users)
+    users = _shuffled(db, project_id, slates, settings)
     drawn: list[Lists] = []
     for user in users:
         # the system that needs the most users; the user may have no list by this system
@@ -518,8 +524,7 @@ def _drawn_of_planted(planter: _Planter, left_out: Counter[str]) -> list[_MadeLi
     systems = chosen_systems(planter.db, planter.project_id, settings, "list")
     slates = newest_slates(planter.db, planter.project_id)
     room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-    users = sorted(slates)
-    random.Random(settings.seed).shuffle(users)
+    users = _shuffled(planter.db, planter.project_id, slates, settings)
     made: list[_MadeList] = []
     drawn = 0
     for user_id in users:
