@@ -27,7 +27,7 @@ from recjudge_tui.cli.options import (
 )
 from recjudge_tui.cli.output import counting, following_run, names, narrate, put
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
-from recjudge_tui.domain.protocols import PROTOCOLS, SAER, decidable, offered, protocol_facts
+from recjudge_tui.domain.protocols import SAER, decidable, offered, protocol_facts
 from recjudge_tui.domain.run_options import RUN_OPTIONS, SAER_NAME, summary_of
 from recjudge_tui.reports.declare import REPORTS
 
@@ -91,8 +91,11 @@ def work_on(
         for line in filter(None, (result.reason, next_step or how_to_resume(run_id) + budget, *more)):
             narrate(line)
         raise click.exceptions.Exit(130)
-    for line in _sanity_lines(database, run_id) if result.progress.done else ():
-        narrate(line)
+    if result.progress.done:
+        from recjudge_tui.reports.sanity import lines_of_run
+
+        for line in lines_of_run(database, run_id):
+            narrate(f"no conclusion: {line}")
     if result.progress.failed and not result.progress.done:
         narrate(
             f"nothing was judged; when the cause is removed, ask again with: recjudge runs retry {run_id}"
@@ -116,26 +119,6 @@ def _remedies(database: Database, run_id: int) -> list[str]:
     kinds = [row["error_kind"] for row in run_failures(database, run_id)]
     return [
         f"{kind}: recjudge runs retry {run_id} with {_REMEDIES[kind]}" for kind in kinds if kind in _REMEDIES
-    ]
-
-
-def _sanity_lines(database: Database, run_id: int) -> list[str]:
-    """What makes the verdicts of the run's judge worthless, such as that it always says Tie."""
-    from recjudge_tui.domain.roles import is_language_model
-    from recjudge_tui.domain.selection import Selection
-    from recjudge_tui.project import Project
-    from recjudge_tui.store.runs import run_row
-
-    row = run_row(database, run_id)
-    if not is_language_model(row["rater_kind"]) or PROTOCOLS[row["protocol"]].tests_judges:
-        return []
-    from recjudge_tui.reports.sanity import sanity
-    from recjudge_tui.shapes import base
-
-    project = Project.numbered(database, row["project_id"])
-    chosen = base(project, Selection(protocol=row["protocol"], raters=(row["rater"],)))
-    return [
-        f"no conclusion: {line}" for question in chosen.questions for line in sanity(chosen, question).lines
     ]
 
 

@@ -161,7 +161,8 @@ class RunWatch:
     heard from at `heartbeat_at`; `pace` is of this attempt alone. `concurrency` is the number of simultaneous calls
     (None: not started, chosen for the judge), `wanted_concurrency` the requested number (None: as planned). `other` is
     the run of the other of SAER's two stages. `retry_why`: the server cannot be reached, and the next call tries it at
-    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first.
+    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first. `worthless`: why nothing follows
+    from what the judge of a run that is done said.
     """
 
     run_id: int
@@ -192,6 +193,7 @@ class RunWatch:
     retry_why: str
     retry_at: str
     other: OtherStage | None
+    worthless: tuple[str, ...] = ()
 
 
 def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | None = None) -> RunWatch:
@@ -233,7 +235,14 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         retry_why=row["retry_why"] or "",
         retry_at=row["retry_at"] or "",
         other=other_stage(db, run_id),
+        worthless=_worthless(db, run_id) if row["state"] == "done" else (),
     )
+
+
+def _worthless(db: Database, run_id: int) -> tuple[str, ...]:
+    from recjudge_tui.reports.sanity import lines_of_run
+
+    return lines_of_run(db, run_id) if run_progress(db, run_id).done else ()
 
 
 def system_tallies(counts: Sequence[VerdictCount]) -> tuple[SystemTally, ...]:

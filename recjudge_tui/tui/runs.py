@@ -214,6 +214,7 @@ def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
         ("tokens", tokens_expected(watch.estimate, look)),
         ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
     ]
+    facts += [("judge", f"no conclusion: {line}") for line in watch.worthless]
     if progress.attempts:
         flying = f"{progress.in_flight} in flight{dot}" if watch.state == "running" else ""
         facts.append(("asked", f"{flying}{quantity(progress.attempts, 'attempt')}"))
