@@ -17,6 +17,11 @@ from recjudge_tui.domain.calls import (
 )
 from recjudge_tui.store.database import Database, StoredRow, named_cells, now, read_cell
 
+# ---- calls -------------------------------------------------------------------------------------------------------
+
+
+# characters kept of an answer that could not be used, where the call was asked again
+MOST_EARLIER = 20_000
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -125,7 +130,6 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
     are added to those of an earlier failed try of the call."""
     result = outcome.result
     reply, usage = result.reply or Reply(text=""), (result.reply or Reply(text="")).usage
-    beside = {"sent": reply.sent, "dropped": reply.dropped}
     columns = {
         "state": "done" if result.parsed else "failed",
         "content_hash": outcome.content_hash,
@@ -138,7 +142,7 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
         "parsed_by": result.parsed.parsed_by if result.parsed else None,
         "structured": reply.structured if result.reply else None,
         "latency_s": reply.latency_s,
-        "sent": _write_json(beside) if reply.sent or reply.dropped else None,
+        "sent": _sent(reply, result.earlier),
         "error_kind": result.error_kind,
         "error": result.error,
         "finished_at": now(),
@@ -182,6 +186,13 @@ def settle_call(db: Database, call_id: int, cost: float | None, unknown: float) 
              unknown_usd = ifnull(unknown_usd + ?2, ifnull(?2, unknown_usd)) WHERE id = ?3 AND state = 'planned'""",
         (cost, unknown or None, call_id),
     )
+
+
+def _sent(reply: Reply, earlier: tuple[tuple[str, str], ...]) -> str | None:
+    if not reply.sent and not reply.dropped and not earlier:
+        return None
+    said = {"earlier": [(kind, text[:MOST_EARLIER]) for kind, text in earlier]} if earlier else {}
+    return _write_json({"sent": reply.sent, "dropped": reply.dropped, **said})
 
 
 def profile_reply(db: Database, run_id: int, case_id: int) -> str | None:
