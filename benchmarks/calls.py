@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
+import httpx2 as httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -21,7 +21,7 @@ from benchmarks.projects import load, write_tables
 from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings, sampling_of
-from recjudge_tui.judges.providers.openai import OpenAIJudge
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest
@@ -79,7 +79,7 @@ def _ideal_row(provider: str, size: Size, concurrency: int, bound: float, ours: 
 
 
 def _many_at_once(size: Size, concurrency: int, bound: float) -> list[Row]:
-    """Our time, and the time of one plain httpx client with the same bodies, measured in the same minutes."""
+    """Our time, and the time of one plain httpx2 client with the same bodies, measured in the same minutes."""
     ours: list[float] = []
     plain: list[float] = []
     for _ in range(size.rounds):
@@ -89,7 +89,7 @@ def _many_at_once(size: Size, concurrency: int, bound: float) -> list[Row]:
     return [
         _ideal_row("openai", size, concurrency, bound, seconds),
         {
-            "name": f"the same calls, beside one httpx.AsyncClient for {concurrency} workers, seconds",
+            "name": f"the same calls, beside one httpx2.AsyncClient for {concurrency} workers, seconds",
             "ours": round(seconds, 3),
             "comparison": round(theirs, 3),
             "ratio": round(seconds / theirs, 2),

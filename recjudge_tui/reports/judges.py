@@ -7,7 +7,7 @@ from recjudge_tui.domain.judge import Capabilities
 from recjudge_tui.domain.roles import BUILT_IN, rules_note
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import JudgeError
-from recjudge_tui.judges.http.keys import is_set
+from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.registry import Provider, built_in, third_party
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
@@ -65,7 +65,7 @@ def _provider_row(provider: Provider) -> Row:
 
 def _installed(base_url: str) -> list[tuple[str, str]]:
     """Ollama's models with their facts."""
-    from recjudge_tui.judges.providers.ollama_models import installed_models
+    from recjudge_tui.judges.ollama import installed_models
 
     found = []
     for model in installed_models(base_url):

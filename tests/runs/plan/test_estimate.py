@@ -11,7 +11,7 @@ import pytest
 
 from recjudge_tui.domain.calls import estimate_tokens, shared_start
 from recjudge_tui.domain.judge import Identity, JudgeSpec
-from recjudge_tui.judges.providers.openai import DEFAULT_URL
+from recjudge_tui.judges.openai import DEFAULT_URL
 from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
