@@ -119,7 +119,8 @@ def _price(judge_spec: JudgeSpec) -> str:
         return "unknown; add it to prices.toml"
     if price.source == "local":
         return "none (local server)"
-    return f"${price.input:g} in, ${price.output:g} out per million tokens ({price.source})"
+    read, written = (1000 * price.cost(*tokens) for tokens in ((1000, 0), (0, 1000)))
+    return f"${read:g} in, ${written:g} out per million tokens ({price.source})"
 
 
 @click.group()

@@ -179,7 +179,7 @@ class CallResult(NamedTuple):
 
     A reply that could not be read is kept with the error. `cached_from` is the call whose stored reply was used.
     `cost_usd` is the known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have
-    cost.
+    cost. `earlier` are the kind and text of attempts before the last one whose answer could not be used.
     """
 
     attempts: int
@@ -190,6 +190,7 @@ class CallResult(NamedTuple):
     cached_from: int | None = None
     cost_usd: float | None = None
     unknown_usd: float = 0.0
+    earlier: tuple[tuple[str, str], ...] = ()
 
 
 class VerdictDraft(Model):

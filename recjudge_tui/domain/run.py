@@ -110,13 +110,14 @@ def sampling_of(settings: RunSettings, sample: int) -> Sampling:
 class Estimate(Model):
     """The estimate of a run before it starts. Tokens are estimated from rendered prompts (low to high).
 
-    `cost_usd` is None if the price is unknown, `seconds` if there is no run or test to measure the speed from.
+    `cost_usd` is None if the price is unknown, `seconds` if there is no run to measure the speed from.
     `domain_note` says which words the prompt uses for the recommended things if the domain is unknown, and that
     examples of other domains are left out. `published` is the preset of a run as published, a line each.
     `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
     counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
-    drawn from each activity level, where the run is stratified. `tokens_reused` of the low number are read only once
-    by a server that `reuse_note` names; None: it is not known to remember prompts.
+    drawn from each activity level, where the run is stratified. `stored` calls have a stored reply and ask nothing; the
+    tokens are those of the others. `tokens_reused` of the low number need not be read again, as in the judge's last run;
+    None: it is not known.
     """
 
     calls: int
@@ -126,8 +127,8 @@ class Estimate(Model):
     tokens_out: int
     longest_prompt_tokens: int
     images: int = 0
+    stored: int = 0
     tokens_reused: int | None = None
-    reuse_note: str = ""
     cost_usd_low: float | None
     cost_usd_high: float | None
     seconds: float | None

@@ -125,7 +125,7 @@ class AnthropicJudge(BatchJudge[int | None]):
             "temperature": request.sampling.temperature,
             "cache_control": {"type": "ephemeral"},
         }
-        sent = with_options(self._accepted(wanted), request.sampling.extra)
+        sent = self._accepted(with_options(wanted, request.sampling.extra))
         parameters = dict(sent)
         mark = parameters.pop("cache_control", None)
         system, others = split_system(request.messages)

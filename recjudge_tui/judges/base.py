@@ -31,7 +31,8 @@ class Judge(Protocol):
 
     `name` is shown and is the default name of its rater. `rater_kind` is `judge` for a language model, else `rules` or
     `random`. `cacheable` says whether a stored reply may be used instead of asking again. `concurrency` is the default
-    number of calls at once.
+    number of calls at once. Where its server takes one, the attribute `repetition_penalty` are the options to send beside
+    the others to a model that repeats itself.
     """
 
     name: str

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import httpx2 as httpx
 
@@ -82,6 +82,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
     concurrency = 1
     chat_path = "/api/chat"
     default_key = DEFAULT_KEY
+    repetition_penalty: ClassVar[dict[str, Any]] = {"options": {"repeat_penalty": 1.3}}
 
     def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
         super().__init__(spec, urls)
@@ -181,7 +182,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         }
         if self._logprobs and "logprobs" not in self._dropped:
             wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-        sent = with_options(self._accepted(wanted), request.sampling.extra)
+        sent = self._accepted(with_options(wanted, request.sampling.extra))
         messages = [_message(m) for m in request.messages]
         body = {"model": self._model, "messages": messages, **sent}
         recorded = {**sent, "format": "json_schema"} if "format" in sent else sent
@@ -303,7 +304,7 @@ def check_room(answer: dict[str, Any], stop: str, num_ctx: int, ended: CallError
     if stop == "length" and prompt is not None and reply is not None and prompt + reply >= num_ctx:
         why = f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of {num_ctx}."
         full = overflow(why, prompt, num_ctx)
-        full.reply, full.usage = ended.reply, ended.usage
+        full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
         raise full
 
 

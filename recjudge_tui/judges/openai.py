@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
@@ -55,6 +55,7 @@ DEFAULT_URL = "https://api.openai.com/v1"
 # the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
 SYSTEM, VERSION, CAP = "system", "/v1", "max_completion_tokens"
 _DROPPABLE = (
+    "frequency_penalty",
     "response_format", "temperature", "seed", CAP, "max_tokens", "provider", "logprobs", "top_logprobs", SYSTEM,
 )  # fmt: skip
 _API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
@@ -123,6 +124,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     batch_path = "/v1/chat/completions"
     default_key = "OPENAI_API_KEY"
     keyed_host = "api.openai.com"
+    repetition_penalty: ClassVar[dict[str, Any]] = {"frequency_penalty": 1.0}
 
     def __init__(self, spec: JudgeSpec, urls: tuple[str, ...], unversioned: tuple[str, ...] = ()) -> None:
         super().__init__(spec, urls)
@@ -230,7 +232,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         if any(urlsplit(url).hostname == "openrouter.ai" for url in self._endpoints.urls):
             wanted["provider"] = {"require_parameters": True}
-        return with_options(self._accepted(wanted), sampling.extra)
+        return self._accepted(with_options(wanted, sampling.extra))
 
     def _usage(self, body: Mapping[str, Any]) -> Usage:
         return usage_of(body)

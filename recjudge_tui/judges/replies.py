@@ -146,7 +146,7 @@ def _ended(
     reply: Reply, kind: str, title: str, cause: str, step: str = "", *, retry: bool = False
 ) -> CallError:
     error = CallError(kind, title, cause, step, retry=retry)
-    error.reply, error.usage = reply, reply.usage
+    error.text, error.thinking, error.usage = reply.text, reply.thinking, reply.usage
     return error
 
 

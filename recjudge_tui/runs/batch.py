@@ -45,7 +45,7 @@ from recjudge_tui.runs.calls import CostOf, Question, credible_usage, unforeseen
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.limits import most_tokens
-from recjudge_tui.runs.prices import UNKNOWN_PRICE, cost_of, price_of
+from recjudge_tui.runs.prices import cost_at, price_of, unknown_price
 from recjudge_tui.runs.record import HeldRun, prepare_call, store_outcomes
 from recjudge_tui.store.batches import (
     NamedCall,
@@ -169,7 +169,8 @@ def outgoing(run: BatchRun, cached: list[int]) -> Iterator[tuple[NamedCall, byte
 
 def batch_cost(run: BatchRun) -> CostOf:
     """The cost of a reply in a batch."""
-    return partial(cost_of, run.setup.spec, batch=True)
+    price = price_of(run.setup.spec)
+    return partial(cost_at, price and price.in_batch())
 
 
 def most_of_batch_call(run: BatchRun, request: Request) -> float:
@@ -199,8 +200,8 @@ def batch_estimate(db: Database, run_id: int) -> Estimate:
             "tokens_in_high": high,
             "tokens_out": out,
             "tokens_reused": None,
-            "cost_usd_low": price.in_batch().cost(low, out) if price else None,
-            "cost_usd_high": price.in_batch().most(high, out * 2) if price else None,
+            "cost_usd_low": price.in_batch().of_calls(calls, low, out) if price else None,
+            "cost_usd_high": price.in_batch().of_calls(calls, high, out * 2, most=True) if price else None,
             "price_note": f"{price.source}, batch at {price.batch_discount:.0%} of the price"
             if price
             else whole.price_note,
@@ -223,7 +224,7 @@ def within_budget(
         return
     price = price_of(run.setup.spec)
     if price is None:
-        raise RunError(*UNKNOWN_PRICE)
+        raise unknown_price(run.setup.spec)
     under_way = batches_of(run.db, run.id, "planned", "submitted")
     left = limit - run_progress(run.db, run.id).spent_usd
     left -= sum(row["reserved_usd"] or 0.0 for row in under_way)

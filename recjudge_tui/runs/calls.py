@@ -6,9 +6,9 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import (
     PROFILE,
@@ -22,9 +22,11 @@ from recjudge_tui.domain.calls import (
 )
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.base import Judge, within
 from recjudge_tui.protocols.base import Protocol, reask
+from recjudge_tui.protocols.replies import repeats_itself
 from recjudge_tui.protocols.replies.profile import parse_profile
 from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RunStopError
 
@@ -183,6 +185,11 @@ def claimed_cost(error: CallError) -> float:
 
 
 LARGER_CAP = 4
+# a cap that is not that much larger is not worth another attempt
+LEAST_LARGER = 1.25
+# the errors of answers that ended at the token cap
+CUT = ("thinking", "length")
+VARIED = 0.3
 
 
 class Question(NamedTuple):
@@ -210,103 +217,175 @@ class Question(NamedTuple):
 async def ask(
     judge: Judge, question: Question, timeout_s: float, limits: CallLimits, cost_of: CostOf, bill: Bill
 ) -> CallResult:
-    """Ask until there is an answer. The usage of its reply is the sum over all replies.
+    """Ask until there is an answer. The usage of its reply is the sum over all attempts.
 
     `cost_of` prices a reply's usage; every attempt is added to `bill`, also when this raises. Raises JudgeError when no
     call can work; RunStopError and BudgetLimitError while there is no reply. A reply that cannot be read, and cannot
     be asked for again because of one of these, is a failed call, because it was paid for.
     """
-    result = await _result(judge, question, timeout_s, limits, cost_of, bill)
-    return result._replace(cost_usd=bill.known, unknown_usd=bill.unknown)
+    call = _Call(judge, question.request, timeout_s, limits, cost_of, bill)
+    result = await call.result(question)
+    reply = result.reply and result.reply.model_copy(update={"usage": call.usage})
+    if reply is None and call.usage != Usage():
+        reply = Reply(text="", usage=call.usage)
+    return result._replace(
+        reply=reply,
+        attempts=call.attempts,
+        cost_usd=bill.known,
+        unknown_usd=bill.unknown,
+        earlier=tuple(call.earlier),
+    )
 
 
-async def _result(
-    judge: Judge, question: Question, timeout_s: float, limits: CallLimits, cost_of: CostOf, bill: Bill
-) -> CallResult:
-    request, failures, attempts, enlarged = question.request, Failures(limits), 0, False
-    unread: tuple[Reply, ReplyFault] | None = None
-    while True:
-        try:
-            reserved = await limits.enter(request)
-            await _open(bill, limits, reserved)
-            attempts += 1
+@dataclass
+class _Call:
+    """A call while it is asked; `request` is what is sent next. `earlier` are the kind and text of attempts that were not
+    the last one, `usage` the tokens of all attempts."""
+
+    judge: Judge
+    request: Request
+    timeout_s: float
+    limits: CallLimits
+    cost_of: CostOf
+    bill: Bill
+    attempts: int = 0
+    usage: Usage = field(default_factory=Usage)
+    earlier: list[tuple[str, str]] = field(default_factory=list)
+
+    async def result(self, question: Question) -> CallResult:
+        failures, unread, mended = Failures(self.limits), None, ""
+        while True:
             try:
-                reply = await _one_attempt(judge, request, timeout_s, limits, cost_of, reserved, bill)
-            except CallError as error:
-                if error.kind in ("thinking", "length") and not enlarged:
-                    enlarged, request = True, _with_larger_cap(request)
-                elif failures.end_with(error):
-                    return CallResult(attempts, unread and unread[0], error_kind=error.kind, error=str(error))
-                else:
+                try:
+                    reply = await self._attempt()
+                except CallError as error:
+                    if error.kind in CUT and not mended:
+                        mended = self._mend(error)
+                        if mended:
+                            continue
+                    if failures.end_with(error) or self._is_too_slow(error):
+                        return self._failed(error, mended, unread and unread[0])
+                    self._vary(error)
                     await failures.wait(error)
+                    continue
+            except (RunStopError, BudgetLimitError):
+                if unread is None:
+                    raise
+                return unusable(self.attempts, *unread)
+            try:
+                parsed = question.read(reply)
+            except ReplyFault as fault:
+                if unread is not None:
+                    return unusable(self.attempts, reply, fault)
+                unread, self.request = (reply, fault), reask(self.request, reply, str(fault))
+                self.earlier.append(("bad_reply", reply.text))
                 continue
-        except (RunStopError, BudgetLimitError):
-            if unread is None:
-                raise
-            return unusable(attempts, *unread)
-        if unread is not None:
-            reply = reply.model_copy(update={"usage": _sum(unread[0].usage, reply.usage)})
-        try:
-            parsed = question.read(reply)
-        except ReplyFault as fault:
             if unread is not None:
-                return unusable(attempts, reply, fault)
-            unread, request = (reply, fault), reask(request, reply, str(fault))
-            continue
-        if unread is not None:
-            parsed = parsed.model_copy(update={"parsed_by": "reask"})
-        return CallResult(attempts, reply, parsed)
+                parsed = parsed.model_copy(update={"parsed_by": "reask"})
+            return CallResult(self.attempts, reply, parsed)
 
+    def _is_too_slow(self, error: CallError) -> bool:
+        """Whether a server on this machine did not answer in time because it cannot: its usual answers take long too, or
+        there is none after two attempts."""
+        limits = self.limits
+        if error.kind != "timeout" or not limits.is_local or limits.was_asleep():
+            return False
+        return self.attempts > 1 if limits.usual_s is None else limits.usual_s > self.timeout_s / 4
 
-async def _open(bill: Bill, limits: CallLimits, reserved: float) -> None:
-    """Store the reservation of an attempt before it is sent. Raises RunStopError if the run is to stop meanwhile."""
-    try:
-        await bill.open(limits.counted(reserved))
-        if limits.stopping.is_set():
-            raise RunStopError
-    except BaseException:
-        limits.leave(reserved, 0.0)
-        raise
+    def _mend(self, error: CallError) -> str:
+        """Change the request after an answer that ended at the cap, and say how: with a penalty on repetition where the
+        server takes one, if the answer repeats itself; else with a larger cap, if that fits the context and can be written
+        within the timeout. Empty if nothing can be changed."""
+        said, sampling = error.text or error.thinking, self.request.sampling
+        if repeats_itself(said):
+            penalty: dict[str, Any] | None = getattr(self.judge, "repetition_penalty", None)
+            if penalty is None:
+                return ""
+            update: dict[str, Any] = {"extra": penalty | sampling.extra}
+        else:
+            read = error.usage.input if isinstance(error.usage, Usage) else None
+            cap = min(sampling.max_tokens * LARGER_CAP, self.limits.most_written(self.timeout_s, read or 0))
+            if cap < sampling.max_tokens * LEAST_LARGER:
+                return ""
+            update = {"max_tokens": cap}
+        self.request = self.request.model_copy(update={"sampling": sampling.model_copy(update=update)})
+        self.earlier.append((error.kind, said))
+        return next(iter(update))
+
+    def _vary(self, error: CallError) -> None:
+        """Nothing is sent again unchanged at temperature 0 to a server that has just answered it."""
+        sampling = self.request.sampling
+        if error.usage is not None and sampling.temperature == 0:
+            update = {"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts}
+            self.request = self.request.model_copy(update={"sampling": sampling.model_copy(update=update)})
+
+    def _failed(self, error: CallError, mended: str, unread: Reply | None) -> CallResult:
+        """The failure of the call, with what the last answer said and what was measured."""
+        kind, cause, said = error.kind, str(error), error.text or error.thinking
+        cap, speed = self.request.sampling.max_tokens, self.limits.speed
+        if kind in CUT and repeats_itself(said):
+            kind, cause = "loop", f"The model repeats itself: {one_line(said[-120:])}"
+        elif kind in CUT and mended == "max_tokens":
+            cause = f"{error.title}, twice, the second time at {cap:,} tokens. {error.cause}"
+        elif kind in CUT and speed:
+            cause = f"{error.title} of {cap:,}. A larger one does not fit: {self._need(cap * 2, speed)}"
+        elif kind == "timeout" and speed:
+            cause = f"{error.title}. {self._need(cap, speed)}"
+        reply = Reply(text=error.text, thinking=error.thinking, stop="length") if said else unread
+        return CallResult(self.attempts, reply, error_kind=kind, error=cause)
+
+    def _need(self, tokens: int, speed: float) -> str:
+        context = f"; the context has {self.limits.context:,}" if self.limits.context else ""
+        return f"{speed:.0f} tokens/s: {tokens:,} tokens need {tokens / speed:.0f} s{context}."
+
+    async def _attempt(self) -> Reply:
+        """One attempt. Its cost, and whether the server took it, are noted in the limits and on the bill."""
+        limits, request = self.limits, self.request
+        reserved = await limits.enter(request)
+        try:
+            # the reservation is stored before the attempt is sent
+            await self.bill.open(limits.counted(reserved))
+            if limits.stopping.is_set():
+                raise RunStopError
+        except BaseException:
+            limits.leave(reserved, 0.0)
+            raise
+        self.attempts += 1
+        started, cost, least = time.monotonic(), None, 0.0
+        try:
+            reply = await _in_time(self.judge.ask(request), self.timeout_s)
+            cost = self.cost_of(credible_usage(reply.usage, request, reply.text))
+            least = reply.usage.cost_usd or 0.0
+            self._count(reply.usage, started)
+        except CallError as error:
+            cost, least = cost_of_failure(error, self.cost_of, request), claimed_cost(error)
+            self._count(error.usage, started)
+            note_attempt(limits, error)
+            raise
+        except asyncio.CancelledError:
+            self.bill.was_cut = True
+            raise
+        except RecjudgeError:
+            cost = 0.0  # refused because of key, model, credit or address
+            raise
+        except Exception as error:
+            raise unforeseen(error) from error
+        finally:
+            self.bill.add(cost, limits.leave(reserved, cost, request, least))
+        note_attempt(limits)
+        if reply.latency_s is None:
+            reply = reply.model_copy(update={"latency_s": time.monotonic() - started})
+        return reply
+
+    def _count(self, usage: object, started: float) -> None:
+        if isinstance(usage, Usage):
+            self.usage = _sum(self.usage, usage)
+            self.limits.note_speed(usage.output or 0, time.monotonic() - started)
 
 
 def unusable(attempts: int, reply: Reply, fault: ReplyFault) -> CallResult:
     """The failure of a call whose reply cannot be read."""
     return CallResult(attempts, reply, error_kind="bad_reply", error=f"The reply cannot be used: {fault}.")
-
-
-async def _one_attempt(
-    judge: Judge,
-    request: Request,
-    timeout_s: float,
-    limits: CallLimits,
-    cost_of: CostOf,
-    reserved: float,
-    bill: Bill,
-) -> Reply:
-    """One attempt. Its cost, and whether the server took it, are noted in the limits and on the bill."""
-    started, cost, least = time.monotonic(), None, 0.0
-    try:
-        reply = await _in_time(judge.ask(request), timeout_s)
-        cost = cost_of(credible_usage(reply.usage, request, reply.text))
-        least = reply.usage.cost_usd or 0.0
-    except CallError as error:
-        cost, least = cost_of_failure(error, cost_of, request), claimed_cost(error)
-        note_attempt(limits, error)
-        raise
-    except asyncio.CancelledError:
-        bill.was_cut = True
-        raise
-    except RecjudgeError:
-        cost = 0.0  # refused because of key, model, credit or address
-        raise
-    except Exception as error:
-        raise unforeseen(error) from error
-    finally:
-        bill.add(cost, limits.leave(reserved, cost, request, least))
-    note_attempt(limits)
-    if reply.latency_s is None:
-        reply = reply.model_copy(update={"latency_s": time.monotonic() - started})
-    return reply
 
 
 def unforeseen(error: Exception) -> CallError:
@@ -346,10 +425,3 @@ def _sum(first: Usage, second: Usage) -> Usage:
         if (pair := (getattr(first, name), getattr(second, name)))
     }
     return Usage(**sums)
-
-
-def _with_larger_cap(request: Request) -> Request:
-    sampling = request.sampling
-    return request.model_copy(
-        update={"sampling": sampling.model_copy(update={"max_tokens": sampling.max_tokens * LARGER_CAP})}
-    )

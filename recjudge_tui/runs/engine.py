@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
-from recjudge_tui.domain.judge import Workload
+from recjudge_tui.domain.judge import JudgeSpec, Workload
 from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
@@ -29,7 +29,7 @@ from recjudge_tui.runs.cases import Setup, setup_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.limits import Budget, BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError
-from recjudge_tui.runs.prices import UNKNOWN_PRICE, Price, cost_at, price_of
+from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of, unknown_price
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store.calls import (
     CallKey,
@@ -467,7 +467,8 @@ async def _judge_all(
         set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
-        limits = _limits(price, is_language_model(judge.rater_kind), settings, stopping, before)
+        limits = _limits(price, spec, is_language_model(judge.rater_kind), settings, stopping, before)
+        limits.is_local, limits.context = price == LOCAL, identity.context_length
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
             job = Job(run, recorder, limits, price, before, concurrency, decision)
@@ -501,11 +502,16 @@ def _decision_of(db: Database, run_id: int, setup: Setup) -> RunDecision | None:
 
 
 def _limits(
-    price: Price | None, is_model: bool, settings: RunSettings, stopping: asyncio.Event, before: Progress
+    price: Price | None,
+    judge: JudgeSpec,
+    is_model: bool,
+    settings: RunSettings,
+    stopping: asyncio.Event,
+    before: Progress,
 ) -> CallLimits:
     requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
     if settings.budget_usd is not None and price is None and is_model:
-        raise RunError(*UNKNOWN_PRICE)
+        raise unknown_price(judge)
     if settings.budget_usd is not None and before.impossible_costs:
         raise RunError(
             "the budget of this run cannot be enforced",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE, Message
@@ -12,19 +13,18 @@ from recjudge_tui.domain.event_types import Data, data_of
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError, UsageError
 from recjudge_tui.judges.base import Judge, takes_images
-from recjudge_tui.judges.prefix_memory import prefix_memory
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import profile_messages
 from recjudge_tui.runs.cases import EarlierCases, RunCases, collect_cases
-from recjudge_tui.runs.estimate import CallPlan, Reuse, Sample, estimate, reused_share
+from recjudge_tui.runs.estimate import CallPlan, Sample, estimate, refuse_too_long
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.order import (
     CaseCalls,
@@ -44,6 +44,7 @@ from recjudge_tui.runs.settings import (
     series_name,
     unknown_domain_note,
 )
+from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ensure_cases, judged_cases
 from recjudge_tui.store.data import event_counts, slate_digests
 from recjudge_tui.store.database import Database
@@ -55,9 +56,10 @@ from recjudge_tui.store.runs import (
     PlannedCall,
     add_calls,
     add_cases,
+    answered_calls,
     create_run,
     judge_capabilities,
-    model_owners,
+    judge_past,
 )
 
 # ---- images ------------------------------------------------------------------------------------------------------
@@ -174,8 +176,15 @@ def draft_run(
         calls_a_case=orders_a_case(protocol, settings) * settings.repeats,
         profiles=cases.views if settings.profile == "llm" else 0,
         tokens_a_reply=protocol.facts.tokens_a_reply if settings.reasoning == "first" else SCORES_ONLY_TOKENS,
-        reuse=_reuse(db, request, protocol, prompt, cases),
+        at_once=settings.concurrency or judge.concurrency,
     )
+    count = len(cases.cases) * planned.calls_a_case * len(planned.aspects)
+    share = _stored_share(db, request, protocol, prompt_id, prompt, cases, count)
+    planned = planned._replace(stored=share)
+    known = judge_past(db, request.judge).identity or judge_capabilities(db, request.judge)
+    if known is not None and known.context_length and is_language_model(judge.rater_kind):
+        materials = cases.sample.materials()
+        refuse_too_long(prompt, materials, planned.aspects, planned.tokens_a_reply, known.context_length)
     expected = estimate(db, request.judge, judge.rater_kind, prompt, cases.sample, planned).model_copy(
         update={
             "left_out": dict(cases.left_out),
@@ -268,20 +277,30 @@ def _store(db: Database, draft: Draft) -> int:
     return run_id
 
 
-def _reuse(
-    db: Database, request: RunRequest, protocol: Protocol, prompt: Prompt, cases: RunCases
-) -> Reuse | None:
-    """What the judge's server reuses of prompts, if it is known to reuse any."""
-    settings = request.settings
-    memory = prefix_memory(request.judge, model_owners(db, request.judge))
-    # a profile is not written yet
-    if memory is None or settings.profile == "llm":
-        return None
+def _stored_share(
+    db: Database,
+    asked: RunRequest,
+    protocol: Protocol,
+    prompt_id: int,
+    prompt: Prompt,
+    cases: RunCases,
+    calls: int,
+) -> float:
+    """The share of the calls that have a stored reply, by those of the sampled cases."""
+    settings, judge = asked.settings, make_judge(asked.judge)
+    identity = judge_past(db, asked.judge).identity
+    if identity is None or not (settings.use_cache and judge.cacheable) or settings.profile == "llm":
+        return 0.0
+    key = identity.model_copy(update={"headers": asked.judge.headers}).cache_key()
     orders = protocol.orders[: orders_a_case(protocol, settings)]
-    sample = [views for _, views in cases.sample.kept]
-    aspects = call_aspects(settings, prompt)
-    share = reused_share(memory, protocol, prompt, settings, aspects, orders, sample)
-    return Reuse(memory.server, share)
+    requests = [
+        protocol.request(prompt, material, order, aspect, sampling_of(settings, 0))
+        for material, order, aspect in product(
+            cases.sample.materials(), orders, call_aspects(settings, prompt)
+        )
+    ]
+    stored = sum(stored_reply(db, request.request_hash(key)) is not None for request in requests)
+    return min(stored / len(requests), answered_calls(db, asked.judge, prompt_id) / calls)
 
 
 def _first_messages(

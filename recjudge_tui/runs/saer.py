@@ -365,13 +365,22 @@ def total_estimate(stages: tuple[Stage, ...]) -> Estimate:
         values = [getattr(estimate, name) for estimate in estimates]
         return None if None in values else sum(values)
 
-    sums = ("calls", "cases", "tokens_in_low", "tokens_in_high", "tokens_out", "images", "tokens_reused")
+    sums = (
+        "calls",
+        "cases",
+        "tokens_in_low",
+        "tokens_in_high",
+        "tokens_out",
+        "images",
+        "stored",
+        "tokens_reused",
+    )
     return Estimate.model_validate(
         {name: total(name) for name in (*sums, "cost_usd_low", "cost_usd_high", "seconds")}
         | {"longest_prompt_tokens": max(estimate.longest_prompt_tokens for estimate in estimates)}
         | {
             name: "; ".join(dict.fromkeys(filter(None, (getattr(estimate, name) for estimate in estimates))))
-            for name in ("price_note", "reuse_note")
+            for name in ("price_note",)
         }
     )
 

@@ -853,38 +853,66 @@ def _servers(judge: JudgeSpec) -> str:
     return json.dumps(sorted({url.rstrip("/") for url in judge.base_urls}))
 
 
-def seconds_a_call(db: Database, judge: str) -> float | None:
-    """Wall-clock seconds per call in the judge's last run that sent calls, at that run's concurrency.
+class PastCall(NamedTuple):
+    """The tokens of an answered call and its seconds."""
 
-    Without such a run, the latency of the newest probe divided by the judge's concurrency. A probe's calls are small,
-    so this is a low estimate. None without either.
-    """
-    seconds: float | None = db.value(
-        """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
-           WHERE ru.id = (
-             SELECT max(r.id) FROM runs r WHERE json_extract(r.judge, '$.spec') = ? AND r.seconds > 0 AND EXISTS (
-               SELECT 1 FROM calls c WHERE c.run_id = r.id AND c.state = 'done' AND c.cached_from IS NULL))
-             AND k.state = 'done' AND k.cached_from IS NULL
-           GROUP BY ru.id""",
-        (judge,),
-    ) or db.value(
-        """SELECT json_extract(record, '$.latency_s') / json_extract(record, '$.concurrency') FROM capabilities
-           WHERE judge = ? ORDER BY probed_at DESC LIMIT 1""",
-        (judge,),
+    tokens_in: int
+    tokens_cached: int | None
+    tokens_out: int
+    seconds: float
+
+
+class JudgePast(NamedTuple):
+    """What earlier runs of a judge showed: which model answered, the newest calls of the last run that asked any, and its
+    seconds per call at its concurrency."""
+
+    identity: Identity | None
+    calls: list[PastCall]
+    seconds_a_call: float | None
+
+
+def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
+    """What earlier runs of this judge at these servers showed. A stored identity that cannot be read counts as none."""
+    from recjudge_tui.domain.judge import Identity
+
+    same = "json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)"
+    who = (judge.spec, json.dumps(judge.base_urls))
+    text = db.value(
+        f"SELECT identity FROM runs WHERE {same} AND identity <> '' ORDER BY id DESC LIMIT 1", who
     )
-    return seconds
-
-
-def model_owners(db: Database, judge: JudgeSpec) -> tuple[str, ...]:
-    """What the judge's servers named as the owners of their models in its newest run that reached them."""
-    listed: str | None = db.value(
-        """SELECT json_extract(identity, '$.details.servers') FROM runs
-           WHERE json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)
-             AND json_extract(identity, '$.details.servers') IS NOT NULL ORDER BY id DESC LIMIT 1""",
-        (judge.spec, json.dumps(judge.base_urls)),
+    try:
+        identity = None if text is None else Identity.model_validate_json(text)
+    except ValueError:
+        identity = None
+    asked = "state = 'done' AND cached_from IS NULL"
+    row = db.row(
+        f"""SELECT id, seconds / (SELECT count(*) FROM calls WHERE run_id = runs.id AND {asked}) AS pace FROM runs
+            WHERE {same} AND seconds > 0 AND EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {asked})
+            ORDER BY id DESC LIMIT 1""",
+        who,
     )
-    owners = json.loads(listed) if listed else []
-    return tuple(owner for owner in owners if isinstance(owner, str)) if isinstance(owners, list) else ()
+    if row is None:
+        return JudgePast(identity, [], None)
+    calls = db.records(
+        PastCall,
+        f"""SELECT tokens_in, tokens_cached, tokens_out, latency_s FROM calls
+            WHERE run_id = ? AND {asked} AND attempts = 1 AND tokens_in > 0 AND tokens_out > 0 AND latency_s > 0
+            ORDER BY id DESC LIMIT ?""",
+        (row["id"], newest),
+    )
+    return JudgePast(identity, calls, row["pace"])
+
+
+def answered_calls(db: Database, judge: JudgeSpec, prompt_id: int) -> int:
+    """How many calls of this judge with this prompt have an answer of their own."""
+    return int(
+        db.value(
+            """SELECT count(*) FROM calls k JOIN runs r ON r.id = k.run_id
+               WHERE json_extract(r.judge, '$.spec') = ? AND r.prompt_id = ? AND k.state = 'done'
+                 AND k.cached_from IS NULL""",
+            (judge.spec, prompt_id),
+        )
+    )
 
 
 def served_models(db: Database, project_id: int, rater: str, protocols: set[str]) -> list[ServedModel]:

@@ -19,16 +19,14 @@ from recjudge_tui import tui
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.paper import PaperScreen
-from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
-from recjudge_tui.tui.annotate.annotation import AnnotationScreen
+from recjudge_tui.tui.agreement import PaperScreen
+from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotationScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.frame.line_filters import ControlFilter
-from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
-from recjudge_tui.tui.kit.registry import make_screen, screen_names
-from recjudge_tui.tui.prompts.editing import DraftDialog
-from recjudge_tui.tui.prompts.editor import Draft
+from recjudge_tui.tui.dialogs import ErrorDialog, Notice
+from recjudge_tui.tui.prompts import Draft, DraftDialog
+from recjudge_tui.tui.screens import make_screen, screen_names
+from recjudge_tui.tui.themes import ControlFilter
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.hostile import ALL, FORBIDDEN
 from tests.support.app.poisoned import JUDGED, LABELLED, poisoned

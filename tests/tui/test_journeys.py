@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.screen import AgreementScreen
+from recjudge_tui.tui.agreement import AgreementScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.projects.screen import ProjectsScreen
-from recjudge_tui.tui.runs.monitor import MonitorScreen
+from recjudge_tui.tui.projects import ProjectsScreen
+from recjudge_tui.tui.runs import MonitorScreen
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, shown, type_text, until
 from tests.support.app.launch_form import runs
 from tests.support.app.lists import import_labels, import_lists, judge

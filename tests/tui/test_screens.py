@@ -15,19 +15,15 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
-from recjudge_tui.tui.annotate.annotation import AnnotationScreen
-from recjudge_tui.tui.annotate.screen import AnnotateScreen
+from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotateScreen, AnnotationScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
-from recjudge_tui.tui.home.screen import HomeScreen
-from recjudge_tui.tui.kit.choice import Choice
-from recjudge_tui.tui.kit.dialogs import Notice
-from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.prompts.editing import DraftDialog
-from recjudge_tui.tui.prompts.editor import Draft
+from recjudge_tui.tui.dialogs import Choice, Notice
+from recjudge_tui.tui.figures import FIGURE_KEYS, FiguresScreen
+from recjudge_tui.tui.home import HomeScreen
+from recjudge_tui.tui.judge_picker import BUILT_IN, JudgePicker, KnownJudge
+from recjudge_tui.tui.prompts import Draft, DraftDialog
+from recjudge_tui.tui.screens import make_screen
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.annotators import PROJECT, desk
 from tests.support.app.driving import running, settle, shown, until
 from tests.support.app.golden import DESKS, SEEN, copied, golden, moment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.reports.topics import Topic
-from recjudge_tui.tui.agreement.jobs import Agreement, AgreementChoice, load_agreement
+from recjudge_tui.tui.agreement import Agreement, AgreementChoice, load_agreement
 from tests.support.verdicts import give, new_project, pair_case
 
 

@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.paper import PaperScreen
-from recjudge_tui.tui.kit.text_pane import TextPane
+from recjudge_tui.tui.agreement import PaperScreen
+from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import running, shown, until
 from tests.support.app.lists import import_lists
 from tests.support.zhang_folder import joined_rows, write_joined

@@ -20,15 +20,21 @@ from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.triage import record
-from recjudge_tui.tui.agreement.matrix import ceiling_line, notes_about, pair_sentence, short_number
-from recjudge_tui.tui.agreement.outcomes import OutcomeChoice
-from recjudge_tui.tui.agreement.ranking import Ranking, RankingLine, columns
-from recjudge_tui.tui.agreement.screen import AgreementScreen
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.cases.verdict_list import VerdictList
-from recjudge_tui.tui.home.screen import HomeScreen
-from recjudge_tui.tui.kit.glyphs import UNICODE
-from recjudge_tui.tui.kit.steady_table import FigureTable
+from recjudge_tui.tui.agreement import (
+    AgreementScreen,
+    OutcomeChoice,
+    Ranking,
+    RankingLine,
+    ceiling_line,
+    columns,
+    notes_about,
+    pair_sentence,
+    short_number,
+)
+from recjudge_tui.tui.home import HomeScreen
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.verdict_list import VerdictList
+from recjudge_tui.tui.widgets import UNICODE, FigureTable
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.verdicts import Project, agreement, table

@@ -11,9 +11,9 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from recjudge_tui.config_file import Setting
-from recjudge_tui.tui.frame.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
-from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from recjudge_tui.tui.kit.registry import make_screen
+from recjudge_tui.tui.dialogs import ErrorDialog
+from recjudge_tui.tui.screens import make_screen
+from recjudge_tui.tui.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
 from tests.support.app.driving import painted as painted_screen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project

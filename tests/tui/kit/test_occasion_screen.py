@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 
 from recjudge_tui.domain.filters import parse_occasions
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.screen import AgreementScreen
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.compare.screen import CompareScreen
-from recjudge_tui.tui.figures.screen import FiguresScreen
-from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from recjudge_tui.tui.kit.filter_bar import FilterBar
+from recjudge_tui.tui.agreement import AgreementScreen
+from recjudge_tui.tui.compare import CompareScreen
+from recjudge_tui.tui.dialogs import ErrorDialog
+from recjudge_tui.tui.figures import FiguresScreen
+from recjudge_tui.tui.screens import FilterBar
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import filter_by, press, running, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists
 from tests.support.visits import USERS, make_visits
