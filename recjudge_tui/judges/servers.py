@@ -522,9 +522,10 @@ class HttpJudge(VendorJudge, Generic[Facts]):
                 raise
             except CallError as error:
                 raise JudgeError(error.title, error.cause, f"{hint}{error.next_step}") from None
-            loading = response.status_code >= 500 and is_loading(response.status_code, error_of(response))
-            if not loading or time.monotonic() > until:
+            if not (response.status_code >= 500 and is_loading(response.status_code, error_of(response))):
                 return self._scrubbed(response)
+            if time.monotonic() > until:
+                raise self._unusable(url, self._scrubbed(response))
             await asyncio.sleep(LOADING_S)
 
     def _unusable(self, url: str, response: httpx.Response) -> JudgeError:
