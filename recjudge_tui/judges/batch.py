@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import httpx2 as httpx
 
@@ -18,11 +20,14 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError
 from recjudge_tui.judges.http import (
     CONNECT_S,
+    MAX_ANSWER,
     UnreachableError,
     broken,
     socks_answers,
     tls_context,
+    too_large,
     usable_network,
+    whole_answer,
 )
 from recjudge_tui.judges.refusals import (
     CallTarget,
@@ -203,146 +208,13 @@ class RemoteBatch(NamedTuple):
     ours: bool = False
 
 
-class BatchServer(Protocol):
-    """One provider's way of taking batches. Every method raises CallError or JudgeError."""
+class BatchServer(ABC):
+    """One provider's way of taking batches. Every method raises CallError or JudgeError.
+
+    The key goes to no other server: redirects are not followed, and addresses in answers are not used.
+    """
 
     shape: Shape
-
-    def upload(self, path: Path) -> str:
-        """The id of the uploaded file. A file that is uploaded twice costs nothing."""
-        ...
-
-    def create(self, path: Path, file_id: str, mark: str) -> str:
-        """Create the batch with one request; returns its id."""
-        ...
-
-    def withdraw(self, file_id: str) -> None:
-        """Delete an uploaded file, so that a request on its way for a batch of this file fails."""
-        ...
-
-    def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        """The batches made from this file or with this mark; if the server stores neither, all batches since that
-        time.
-        """
-        ...
-
-    def fetch(self, remote_id: str) -> RemoteBatch: ...
-
-    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
-        """All results, as files of lines."""
-        ...
-
-    def close(self) -> None: ...
-
-
-def batch_server(provider: str, access: BatchAccess) -> BatchServer:
-    """The server of a `BatchJudge`."""
-    wire = _Wire(access)
-    return AnthropicBatches(wire) if provider == "anthropic" else OpenAIBatches(wire)
-
-
-def was_refused(error: RecjudgeError) -> bool:
-    """Whether a request for a batch that ended with this error was certainly not accepted."""
-    if isinstance(error, CallError):
-        return error.kind in _REFUSALS or isinstance(error, UnreachableError)
-    return True  # the key, the model or the address is wrong for every call
-
-
-class OpenAIBatches:
-    shape = JSONL
-
-    def __init__(self, wire: _Wire) -> None:
-        self._wire = wire
-
-    def upload(self, path: Path) -> str:
-        def send() -> dict[str, Any]:
-            with path.open("rb") as file:
-                files = {"file": (path.name, file, "application/jsonl")}
-                return self._wire.json("POST", "/files", data={"purpose": "batch"}, files=files)
-
-        return _id(patiently(send), "file")
-
-    def create(self, path: Path, file_id: str, mark: str) -> str:
-        wanted = {
-            "input_file_id": file_id,
-            "endpoint": "/v1/chat/completions",
-            "completion_window": "24h",
-            "metadata": {"recjudge": mark},
-        }
-        return _id(
-            self._wire.json("POST", "/batches", json=wanted, headers={"Idempotency-Key": mark}), "batch"
-        )
-
-    def withdraw(self, file_id: str) -> None:
-        self._wire.json("DELETE", f"/files/{file_id}")
-
-    def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        for entry in self._wire.pages("/batches", "after"):
-            metadata = entry.get("metadata")
-            marked = isinstance(metadata, dict) and metadata.get("recjudge") == mark
-            if marked or entry.get("input_file_id") == file_id:
-                yield _openai_remote(entry)
-
-    def fetch(self, remote_id: str) -> RemoteBatch:
-        return _openai_remote(patiently(lambda: self._wire.json("GET", f"/batches/{remote_id}")))
-
-    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
-        files = []
-        for number, file_id in enumerate(remote.results):
-            files.append(folder / f"{remote.id}.{number}.jsonl")
-            self._wire.save(f"/files/{file_id}/content", files[-1])
-        return files
-
-    def close(self) -> None:
-        self._wire.close()
-
-
-class AnthropicBatches:
-    shape = MESSAGE_BATCH
-
-    def __init__(self, wire: _Wire) -> None:
-        self._wire = wire
-
-    def upload(self, path: Path) -> str:
-        return ""
-
-    def create(self, path: Path, file_id: str, mark: str) -> str:
-        with path.open("rb") as file:
-            made = self._wire.json(
-                "POST", "/v1/messages/batches", content=file, headers={"Idempotency-Key": mark}
-            )
-        return _id(made, "batch")
-
-    def withdraw(self, file_id: str) -> None:
-        return
-
-    def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        for entry in self._wire.pages("/v1/messages/batches", "after_id"):
-            remote = _anthropic_remote(entry)
-            if remote.created is not None and remote.created < since:
-                return
-            yield remote
-
-    def fetch(self, remote_id: str) -> RemoteBatch:
-        return _anthropic_remote(
-            patiently(lambda: self._wire.json("GET", f"/v1/messages/batches/{remote_id}"))
-        )
-
-    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
-        # the address is made here and not taken from `results_url`: the key goes to no other host
-        path = folder / f"{remote.id}.jsonl"
-        self._wire.save(f"/v1/messages/batches/{remote.id}/results", path)
-        return [path]
-
-    def close(self) -> None:
-        self._wire.close()
-
-
-class _Wire:
-    """Sends requests to one server with its key.
-
-    Redirects are not followed, because they could send the key elsewhere.
-    """
 
     def __init__(self, access: BatchAccess) -> None:
         self._url, self._target = access.url, access.target
@@ -355,14 +227,47 @@ class _Wire:
                 follow_redirects=False,
             )
 
-    def json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+    @abstractmethod
+    def upload(self, path: Path) -> str:
+        """The id of the uploaded file. A file that is uploaded twice costs nothing."""
+
+    @abstractmethod
+    def create(self, path: Path, file_id: str, mark: str) -> str:
+        """Create the batch with one request; returns its id."""
+
+    @abstractmethod
+    def withdraw(self, file_id: str) -> None:
+        """Delete an uploaded file, so that a request on its way for a batch of this file fails."""
+
+    @abstractmethod
+    def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
+        """The batches made from this file or with this mark; if the server stores neither, all batches since that
+        time.
+        """
+
+    @abstractmethod
+    def fetch(self, remote_id: str) -> RemoteBatch: ...
+
+    @abstractmethod
+    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
+        """All results, as files of lines."""
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         """The object in the answer to one request, sent once."""
         if "content" in more:
             more["headers"] = {**more.get("headers", {}), "Content-Type": "application/json"}
         try:
-            with socks_answers():
-                response = self._client.request(method, f"{self._url}{path}", **more)
-        except httpx.TransportError as error:
+            with socks_answers(), self._client.stream(method, f"{self._url}{path}", **more) as streamed:
+                raw = bytearray()
+                for chunk in streamed.iter_raw():
+                    raw += chunk
+                    if len(raw) > MAX_ANSWER:
+                        raise too_large()
+                response = whole_answer(streamed, raw)
+        except httpx.RequestError as error:
             raise broken(self._url, error) from None
         self._check(response)
         try:
@@ -374,11 +279,11 @@ class _Wire:
             raise CallError("bad_body", f"{self._url}{path} did not answer with JSON", begin, retry=True)
         return body
 
-    def pages(self, path: str, cursor: str) -> Iterator[dict[str, Any]]:
+    def _pages(self, path: str, cursor: str) -> Iterator[dict[str, Any]]:
         """The entries of a list that comes in pages, newest first."""
         params: dict[str, Any] = {"limit": 100}
         for _ in range(PAGES):
-            page = patiently(lambda: self.json("GET", path, params=params))  # noqa: B023 - called at once
+            page = patiently(lambda: self._json("GET", path, params=params))  # noqa: B023 - called at once
             entries = [entry for entry in page.get("data") or () if isinstance(entry, dict)]
             yield from entries
             last = page.get("last_id") or (entries[-1].get("id") if entries else None)
@@ -386,11 +291,8 @@ class _Wire:
                 return
             params = {"limit": 100, cursor: last}
 
-    def save(self, path: str, target: Path) -> None:
-        """Store the body of an answer of any size. If the server sent the key back, it is replaced."""
-        patiently(lambda: self._save(path, target))
-
     def _save(self, path: str, target: Path) -> None:
+        """Store the body of an answer of any size. If the server sent the key back, it is replaced."""
         try:
             with (
                 socks_answers(),
@@ -405,7 +307,7 @@ class _Wire:
                     *lines, rest = (rest + chunk).split(b"\n")
                     file.writelines(self._scrubbed(line) + b"\n" for line in lines)
                 file.write(self._scrubbed(rest))
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise broken(self._url, error) from None
 
     def _scrubbed(self, line: bytes) -> bytes:
@@ -415,8 +317,89 @@ class _Wire:
         if not 200 <= response.status_code < 300:
             raise failure(response.status_code, response.headers, error_of(response), self._target)
 
-    def close(self) -> None:
-        self._client.close()
+
+class OpenAIBatches(BatchServer):
+    shape = JSONL
+
+    def upload(self, path: Path) -> str:
+        def send() -> dict[str, Any]:
+            with path.open("rb") as file:
+                files = {"file": (path.name, file, "application/jsonl")}
+                return self._json("POST", "/files", data={"purpose": "batch"}, files=files)
+
+        return _id(patiently(send), "file")
+
+    def create(self, path: Path, file_id: str, mark: str) -> str:
+        wanted = {
+            "input_file_id": file_id,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {"recjudge": mark},
+        }
+        return _id(self._json("POST", "/batches", json=wanted, headers={"Idempotency-Key": mark}), "batch")
+
+    def withdraw(self, file_id: str) -> None:
+        self._json("DELETE", f"/files/{file_id}")
+
+    def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
+        for entry in self._pages("/batches", "after"):
+            metadata = entry.get("metadata")
+            marked = isinstance(metadata, dict) and metadata.get("recjudge") == mark
+            if marked or entry.get("input_file_id") == file_id:
+                yield _openai_remote(entry)
+
+    def fetch(self, remote_id: str) -> RemoteBatch:
+        return _openai_remote(patiently(lambda: self._json("GET", f"/batches/{remote_id}")))
+
+    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
+        files = []
+        for number, file_id in enumerate(remote.results):
+            files.append(folder / f"{remote.id}.{number}.jsonl")
+            patiently(partial(self._save, f"/files/{file_id}/content", files[-1]))
+        return files
+
+
+class AnthropicBatches(BatchServer):
+    shape = MESSAGE_BATCH
+
+    def upload(self, path: Path) -> str:
+        return ""
+
+    def create(self, path: Path, file_id: str, mark: str) -> str:
+        with path.open("rb") as file:
+            made = self._json("POST", "/v1/messages/batches", content=file, headers={"Idempotency-Key": mark})
+        return _id(made, "batch")
+
+    def withdraw(self, file_id: str) -> None:
+        return
+
+    def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
+        for entry in self._pages("/v1/messages/batches", "after_id"):
+            remote = _anthropic_remote(entry)
+            if remote.created is not None and remote.created < since:
+                return
+            yield remote
+
+    def fetch(self, remote_id: str) -> RemoteBatch:
+        return _anthropic_remote(patiently(lambda: self._json("GET", f"/v1/messages/batches/{remote_id}")))
+
+    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
+        # the address is made here and not taken from `results_url`: the key goes to no other host
+        path = folder / f"{remote.id}.jsonl"
+        patiently(partial(self._save, f"/v1/messages/batches/{remote.id}/results", path))
+        return [path]
+
+
+def batch_server(provider: str, access: BatchAccess) -> BatchServer:
+    """The server of a `BatchJudge`."""
+    return AnthropicBatches(access) if provider == "anthropic" else OpenAIBatches(access)
+
+
+def was_refused(error: RecjudgeError) -> bool:
+    """Whether a request for a batch that ended with this error was certainly not accepted."""
+    if isinstance(error, CallError):
+        return error.kind in _REFUSALS or isinstance(error, UnreachableError)
+    return True  # the key, the model or the address is wrong for every call
 
 
 def patiently(action: Callable[[], Any]) -> Any:

@@ -98,7 +98,11 @@ class BedrockJudge(VendorJudge):
                 open_clients, self._urls, workload.timeout_s, MOST_AT_ONCE
             )
         except ModuleNotFoundError:
-            raise no_boto() from None
+            raise JudgeError(
+                "The judge bedrock needs the package boto3",
+                "It is not installed here.",
+                "Install it with: pip install 'recjudge[bedrock]'",
+            ) from None
         self._endpoints = Endpoints(tuple(self._clients))
         self._threads = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="bedrock")
         self._apply(workload.known)
@@ -169,8 +173,10 @@ class BedrockJudge(VendorJudge):
             raise late(url, left) from None
         except (ClientError, BotoCoreError, ResponseParserError) as error:
             shows_images = any("image" in block for m in body["messages"] for block in m["content"])
-            if shows_images and (why := blindness_of(error)):
-                raise sees_no_images(self._model, self._secrets.scrub(why)) from None
+            if shows_images and isinstance(error, ClientError):
+                _, message, status, _ = _parts(error)
+                if is_blind(status, ServerError(message)):
+                    raise sees_no_images(self._model, self._secrets.scrub(one_line(message, 400))) from None
             refused = refused_parameter_of(error, sent)
             if refused is not None:
                 raise RejectedPartError(refused) from None
@@ -237,14 +243,6 @@ class Secrets(NamedTuple):
         return text
 
 
-def no_boto() -> JudgeError:
-    return JudgeError(
-        "The judge bedrock needs the package boto3",
-        "It is not installed here.",
-        "Install it with: pip install 'recjudge[bedrock]'",
-    )
-
-
 def open_clients(urls: tuple[str, ...], timeout_s: float, concurrency: int) -> tuple[dict[str, Any], Secrets]:
     """A client for each URL (by default the region's own), and the secrets they sign with.
 
@@ -300,48 +298,47 @@ def _not_ready(error: Exception) -> JudgeError:
     return JudgeError("The AWS credentials cannot be used", one_line(error, 300), _NEXT)
 
 
+# of an error that boto3 raises without an answer, by the name of its class: kind, title
+_WITHOUT_ANSWER = {
+    "ReadTimeoutError": ("timeout", "No answer from {} in time"),
+    "EndpointConnectionError": ("unreachable", "No connection to {}"),
+    "ConnectTimeoutError": ("unreachable", "No connection to {}"),
+    "ProxyConnectionError": ("unreachable", "No connection to {}"),
+    "HTTPClientError": ("connection", "The connection to {} was lost"),
+    "ResponseParserError": ("bad_body", "The answer of {} is not from Bedrock"),
+    "ParamValidationError": ("bad_request", "boto3 refused to send this request"),
+}
+# of the service's answers, by code: kind, title; the others are read like any server's
+_BY_CODE = {
+    "ServiceQuotaExceededException": ("rate_limit", "A Bedrock quota is used up"),
+    "ModelNotReadyException": ("overloaded", "The model is not ready"),
+    "ModelErrorException": ("server_error", "The model failed"),
+}
+
+
 def refused_parameter_of(error: Exception, sent: Mapping[str, Any]) -> str | None:
     """The parameter that the server, or an old boto3, refuses; None for any other error."""
-    import botocore.exceptions
-
-    if isinstance(error, botocore.exceptions.ParamValidationError):
+    if type(error).__name__ == "ParamValidationError":
         return "outputConfig" if "outputConfig" in sent and "outputConfig" in str(error) else None
-    if not isinstance(error, botocore.exceptions.ClientError):
+    if not isinstance(getattr(error, "response", None), dict):
         return None
-    code, message, status, _ = _parts(error)
+    code, message, _, _ = _parts(error)
     droppable = _DROPPABLE if code == "ValidationException" else ("cachePoint",)
-    return refused_part(400 if status >= 400 else status, ServerError(message), sent, droppable)
-
-
-def blindness_of(error: Exception) -> str:
-    """The server's message if it refuses images because the model cannot see them; empty for any other error."""
-    import botocore.exceptions
-
-    if not isinstance(error, botocore.exceptions.ClientError):
-        return ""
-    _, message, status, _ = _parts(error)
-    return one_line(message, 400) if is_blind(status, ServerError(message)) else ""
+    return refused_part(400, ServerError(message), sent, droppable)
 
 
 def failure_of(error: Exception, url: str, model: str, secrets: Secrets) -> RecjudgeError:
     """The error for a failure of boto3: a JudgeError if every further call would fail too, else a CallError."""
-    import botocore.exceptions as boto
-    from botocore.parsers import ResponseParserError
-
-    why = one_line(secrets.scrub(str(error)), 300)
-    if isinstance(error, boto.ClientError):
+    if isinstance(getattr(error, "response", None), dict):
         return _answered(error, url, model, secrets)
-    if isinstance(error, boto.ReadTimeoutError):
-        return CallError("timeout", f"No answer from {url} in time", why, retry=True)
-    if isinstance(error, boto.EndpointConnectionError | boto.ConnectTimeoutError | boto.ProxyConnectionError):
-        return UnreachableError(f"No connection to {url}", why)
-    if isinstance(error, boto.HTTPClientError):
-        return CallError("connection", f"The connection to {url} was lost", why, retry=True)
-    if isinstance(error, ResponseParserError):
-        return CallError("bad_body", f"The answer of {url} is not from Bedrock", why, retry=True)
-    if isinstance(error, boto.ParamValidationError):
-        return CallError("bad_request", "boto3 refused to send this request", why)
-    return _not_ready(error)
+    names = [kind.__name__ for kind in type(error).__mro__]
+    found = next((_WITHOUT_ANSWER[name] for name in names if name in _WITHOUT_ANSWER), None)
+    if found is None:
+        return _not_ready(error)
+    why, title = one_line(secrets.scrub(str(error)), 300), found[1].format(url)
+    if found[0] == "unreachable":
+        return UnreachableError(title, why)
+    return CallError(found[0], title, why, retry=found[0] != "bad_request")
 
 
 def _answered(error: Any, url: str, model: str, secrets: Secrets) -> RecjudgeError:
@@ -355,14 +352,8 @@ def _answered(error: Any, url: str, model: str, secrets: Secrets) -> RecjudgeErr
             cause,
             "Write a model id or inference profile of this region: aws bedrock list-inference-profiles.",
         )
-    if code == "ServiceQuotaExceededException":
-        return CallError("rate_limit", "A Bedrock quota is used up", cause, retry=True)
-    if code == "ModelNotReadyException":
-        return CallError(
-            "overloaded", "The model is not ready", cause, retry=True, retry_after=retry_after(headers)
-        )
-    if code == "ModelErrorException":
-        return CallError("server_error", "The model failed", cause, retry=True)
+    if code in _BY_CODE:
+        return CallError(*_BY_CODE[code], cause, retry=True, retry_after=retry_after(headers))
     kind = "exceed_context_size_error" if _TOO_LONG.search(message) else ""
     return failure(
         status, headers, ServerError(message, kind=kind), CallTarget(url, model, "", secrets.scrub)

@@ -102,10 +102,10 @@ class Client:
                 async for chunk in response.aiter_raw():
                     body += chunk
                     if len(body) > MAX_ANSWER:
-                        raise _too_large()
+                        raise too_large()
             finally:
                 await response.aclose()
-        return _whole_answer(response, body)
+        return whole_answer(response, body)
 
     def _way(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
         server = url.scheme, url.netloc.decode("ascii")
@@ -301,11 +301,11 @@ def _as_connect_error() -> Iterator[None]:
 # ---- bodies ------------------------------------------------------------------------------------------------------
 
 
-def _too_large() -> httpx.RemoteProtocolError:
+def too_large() -> httpx.RemoteProtocolError:
     return httpx.RemoteProtocolError(f"the answer is larger than {MAX_ANSWER} bytes")
 
 
-def _whole_answer(response: httpx.Response, body: bytes | bytearray) -> httpx.Response:
+def whole_answer(response: httpx.Response, body: bytes | bytearray) -> httpx.Response:
     """The answer with its unpacked body. Raises httpx2.DecodingError, and RemoteProtocolError if it is too large."""
     packing = response.headers.get("content-encoding", "").lower()
     kept = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
@@ -331,7 +331,7 @@ def _unpacked(body: bytes | bytearray, packing: str) -> bytes | bytearray:
     if plain is None:
         raise httpx.DecodingError(f"the answer cannot be decompressed: {fault}") from None
     if len(plain) > MAX_ANSWER:
-        raise _too_large()
+        raise too_large()
     if body and not unpacker.eof:
         raise httpx.DecodingError("the compressed answer was cut short")
     return plain

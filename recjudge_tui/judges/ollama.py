@@ -1,8 +1,8 @@
 """Models served by Ollama through its own API, the only one that lets a call set the context length; the servers and their
 installed models.
 
-The package `ollama` reads the lists of models. Its client is not used: it cannot send `truncate` and `shift`, without which
-a server cuts prompts silently, it sends OLLAMA_API_KEY to any server, and it loses the headers of errors.
+Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts prompts silently, it
+sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with its.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import httpx2 as httpx
 
@@ -37,9 +37,6 @@ from recjudge_tui.judges.refusals import (
 )
 from recjudge_tui.judges.replies import bad_body, finished, json_object, looks_like_object, split_thinking
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url, written
-
-if TYPE_CHECKING:
-    from ollama import ListResponse, ShowResponse
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 DEFAULT_KEY = "OLLAMA_API_KEY"
@@ -138,16 +135,19 @@ class OllamaJudge(HttpJudge[ServedModel]):
         installed = next((model for model in models if model.name in names), None)
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
-        shown = read_model_details(await self._answer(url, "/api/show", {"model": self._model}), url)
+        shown = await self._answer(url, "/api/show", {"model": self._model})
+        info, capabilities = shown.get("model_info"), shown.get("capabilities")
         contexts = [
-            whole(value) for key, value in (shown.modelinfo or {}).items() if key.endswith(".context_length")
+            whole(value)
+            for key, value in (info if isinstance(info, dict) else {}).items()
+            if key.endswith(".context_length")
         ]
         return ServedModel(
             url,
             one_line(sound_text(version.get("version")), 40),
             installed,
             next(filter(None, contexts), None),
-            list(shown.capabilities or ()),
+            [_line(word) for word in (capabilities if isinstance(capabilities, list) else ())],
         )
 
     async def _answer(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -390,35 +390,23 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
 
 def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
     """The models in the answer of a server to `/api/tags`. Raises JudgeError for anything else."""
-    from ollama import ListResponse
-
-    try:
-        models = ListResponse.model_validate(listing).models
-    except ValueError:
-        raise not_ollama(url) from None
-    return [_model(model) for model in models]
+    models = listing.get("models")
+    if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
+        raise not_ollama(url)
+    return list(map(_model, models))
 
 
-def _model(model: ListResponse.Model) -> InstalledModel:
-    details = model.details
+def _model(model: dict[str, Any]) -> InstalledModel:
+    given = model.get("details")
+    details = given if isinstance(given, dict) else {}
     return InstalledModel(
-        name=_line(model.model),
-        digest=_line(model.digest),
-        size_bytes=whole(model.size),
-        parameters=_line(details and details.parameter_size),
-        quantization=_line(details and details.quantization_level),
-        family=_line(details and details.family),
+        name=_line(model.get("model") or model.get("name")),
+        digest=_line(model.get("digest")),
+        size_bytes=whole(model.get("size")),
+        parameters=_line(details.get("parameter_size")),
+        quantization=_line(details.get("quantization_level")),
+        family=_line(details.get("family")),
     )
-
-
-def read_model_details(answer: dict[str, Any], url: str) -> ShowResponse:
-    """The answer of a server to `/api/show`. Raises JudgeError for anything else."""
-    from ollama import ShowResponse
-
-    try:
-        return ShowResponse.model_validate(answer)
-    except ValueError:
-        raise not_ollama(url) from None
 
 
 def _line(value: object) -> str:
