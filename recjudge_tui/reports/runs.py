@@ -303,9 +303,8 @@ def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -
 
 
 def eta_s(watch: RunWatch) -> float | None:
-    """Seconds that the outstanding calls will take at the rate of this attempt; None if unknown."""
-    rate = watch.pace.rate
-    return watch.progress.outstanding / rate if rate else None
+    """Seconds that the outstanding calls will take, as the process that works on the run says; None if unknown."""
+    return watch.progress.left_s
 
 
 # ---- what sets runs apart --------------------------------------------------------------------------------------------

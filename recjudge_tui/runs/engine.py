@@ -40,6 +40,7 @@ from recjudge_tui.store.calls import (
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import (
+    Pulse,
     judge_capabilities,
     release_lease,
     run_control,
@@ -190,6 +191,8 @@ class Job:
     failed_in_a_row: int = 0
     failure: RecjudgeError | None = None
     stopped_because: str = ""
+    ended_before: int = 0
+    attempts_before: int = 0
     workers: int = 0
     unsaved: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -211,6 +214,32 @@ class Job:
     def cost_of(self, usage: Usage) -> float | None:
         """The cost of a reply in dollars; 0 if the judge is not a language model."""
         return cost_at(self.price, usage) if is_language_model(self.run.judge.rater_kind) else 0.0
+
+    def pulse(self) -> Pulse:
+        """What is stored of the run now."""
+        now = self.seen
+        return Pulse(self.concurrency, now.in_flight, now.attempts, now.left_s)
+
+    @property
+    def seen(self) -> Progress:
+        """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight among
+        them, for each call that ended, times the calls that are left."""
+        limits, now = self.limits, self.progress
+        ended = now.done + now.failed - now.cached - self.ended_before
+        busy = limits.busy(time.monotonic())
+        together = max(min(self.concurrency, now.outstanding), 1)
+        retry = min(limits.retries.values(), key=lambda retry: retry.due, default=None)
+        left = limits.pause_left()
+        return now.model_copy(
+            update={
+                "in_flight": limits.in_flight,
+                "attempts": self.attempts_before + limits.attempts,
+                "left_s": busy / ended * now.outstanding / together if ended > 0 and busy else None,
+                "waiting_s": left if left > SHOWN_FROM_S else 0.0,
+                "unreachable": retry.title if retry else "",
+                "retry_s": max(retry.due - time.monotonic(), 0.0) if retry else 0.0,
+            }
+        )
 
     def fail(self, failure: RecjudgeError) -> None:
         """End the run with this failure, after the calls in flight."""
@@ -333,7 +362,7 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
 
 async def _record(job: Job) -> None:
     """Commit calls as they end. They are counted only when they are on disk. A run that is decided stops."""
-    while (outcomes := await job.recorder.commit_next(job.concurrency)) is not None:
+    while (outcomes := await job.recorder.commit_next(job.pulse)) is not None:
         for outcome in outcomes:
             _end(job, outcome)
             _count(job, outcome)
@@ -472,6 +501,8 @@ async def _judge_all(
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
             job = Job(run, recorder, limits, price, before, concurrency, decision)
+            job.ended_before = before.done + before.failed - before.cached
+            job.attempts_before = before.attempts
             await _judge_and_watch(job, on_progress)
     finally:
         await judge.close()
@@ -584,4 +615,4 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
             set_waiting(run.db, run.id, left)
         outage = _note_outage(job, outage)
         if on_progress:
-            on_progress(job.progress.model_copy(update={"waiting_s": left if left > SHOWN_FROM_S else 0.0}))
+            on_progress(job.seen)

@@ -136,6 +136,9 @@ class CallLimits:
     is_local: bool = False
     context: int | None = None
     attempts: int = 0
+    # the attempts' seconds up to `busy_at`
+    busy_s: float = 0.0
+    busy_at: float = field(default_factory=time.monotonic)
     # tokens, seconds and number of the answers so far
     answered: tuple[int, float, int] = (0, 0.0, 0)
 
@@ -219,10 +222,18 @@ class CallLimits:
             await self.freed.wait()
             if self.stopping.is_set():
                 raise RunStopError
+        self.busy(time.monotonic())
         self.in_flight += 1
         self.attempts += 1
 
+    def busy(self, now: float) -> float:
+        """The seconds that all attempts took so far, those in flight among them."""
+        self.busy_s += self.in_flight * (now - self.busy_at)
+        self.busy_at = now
+        return self.busy_s
+
     def _free_place(self) -> None:
+        self.busy(time.monotonic())
         self.in_flight -= 1
         self.freed.set()
 

@@ -42,7 +42,6 @@ from recjudge_tui.runs.settings import (
     left_out_examples_note,
     project_domain,
     series_name,
-    unknown_domain_note,
 )
 from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ensure_cases, judged_cases
@@ -192,7 +191,7 @@ def draft_run(
             "undated_note": _undated_note(cases.undated),
             "copies_notes": tuple(held_out_copies(db, request.project_id).sentences),
             "published": preset.lines() if preset else (),
-            "domain_note": left_out_examples_note(prompt, domain) if domain else unknown_domain_note(prompt),
+            "domain_note": left_out_examples_note(prompt, domain),
         }
     )
     first = _first_messages(db, request, protocol, prompt, cases)

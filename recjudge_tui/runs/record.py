@@ -32,7 +32,7 @@ from recjudge_tui.store.calls import (
     stored_reply,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import heartbeat
+from recjudge_tui.store.runs import Pulse, heartbeat
 from recjudge_tui.store.schema import connect
 
 # ---- held run ----------------------------------------------------------------------------------------------------
@@ -247,10 +247,10 @@ class Recorder:
         self._ended = True
         self._wake.set()
 
-    async def commit_next(self, concurrency: int | None = None) -> list[CallOutcome] | None:
+    async def commit_next(self, pulse: Callable[[], Pulse | None] = lambda: None) -> list[CallOutcome] | None:
         """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk.
 
-        None after `end`, when all are committed. `concurrency`, the run's calls at once, is stored with them. Raises
+        None after `end`, when all are committed. `pulse()` is stored with them. Raises
         StoreError (disk full, damaged file), LeaseLostError.
         """
         while not self._waiting and not self._reservations and not self._beat_due:
@@ -265,7 +265,7 @@ class Recorder:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                await self._commit(reservations, outcomes, concurrency)
+                await self._commit(reservations, outcomes, pulse())
                 for reservation in reservations:
                     reservation.stored()
                 return outcomes
@@ -277,13 +277,13 @@ class Recorder:
             await asyncio.sleep(TRY_AGAIN_S)
 
     async def _commit(
-        self, reservations: list[_PendingReservation], outcomes: list[CallOutcome], concurrency: int | None
+        self, reservations: list[_PendingReservation], outcomes: list[CallOutcome], pulse: Pulse | None
     ) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             for reservation in reservations:
                 reservation.write()
-            store_outcomes(self._db, self._run, outcomes, concurrency)
+            store_outcomes(self._db, self._run, outcomes, pulse)
             await self._synced()
         except BaseException:
             # does nothing if the COMMIT has ended, with or without success
@@ -310,7 +310,7 @@ class Recorder:
 
 
 def store_outcomes(
-    db: Database, run: HeldRun[Judge], outcomes: Sequence[CallOutcome], concurrency: int | None = None
+    db: Database, run: HeldRun[Judge], outcomes: Sequence[CallOutcome], pulse: Pulse | None = None
 ) -> list[CallOutcome]:
     """Store calls that ended, the verdicts they complete, and a heartbeat of the run, in one transaction.
 
@@ -318,7 +318,7 @@ def store_outcomes(
     process has taken over the run.
     """
     with db.transaction():
-        heartbeat(db, run.id, run.owner, concurrency)
+        heartbeat(db, run.id, run.owner, pulse)
         stored = [outcome for outcome in outcomes if save_outcome(db, outcome)]
         for case_id in dict.fromkeys(outcome.key.case_id for outcome in stored):
             adjudicate(db, run, case_id)

@@ -29,7 +29,7 @@ from recjudge_tui.runs.plan import (
 )
 from recjudge_tui.runs.selection import chosen_systems
 from recjudge_tui.runs.settings import AlreadyJudgedError, is_free_or_same, series_name, settings_for
-from recjudge_tui.runs.start import change_budget, check_judge, start_detached
+from recjudge_tui.runs.start import change_settings, check_judge, start_detached
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import find_rater
@@ -574,4 +574,4 @@ def _leave_budget(db: Database, request: SaerRequest, first: int, second: int) -
             f"The first stage cost {money(budget - left)} of {money(budget)}.",
             "To resume, repeat the command with a larger --budget.",
         )
-    change_budget(db, second, left)
+    change_settings(db, second, budget_usd=left)

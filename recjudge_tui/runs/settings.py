@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from recjudge_tui.domain.domains import SHORT_WORDS, WORDS, dataset_of
+from recjudge_tui.domain.domains import WORDS, dataset_of
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, decidable
@@ -21,9 +21,9 @@ from recjudge_tui.protocols.lint import ambiguous
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports import imported_layouts
-from recjudge_tui.store.prompts import domain_named, domain_names
+from recjudge_tui.store.prompts import domain_named
 from recjudge_tui.store.raters import find_rater, judged_kinds
-from recjudge_tui.store.runs import prompt_label, stored_runs
+from recjudge_tui.store.runs import last_domain, prompt_label, stored_runs
 
 # ---- settings ----------------------------------------------------------------------------------------------------
 
@@ -181,9 +181,10 @@ def _check_profile(prompt: Prompt, judge: Judge) -> None:
 
 
 def project_domain(db: Database, project_id: int) -> str:
-    """The domain named by the layouts of the project's imports; empty if none does, or if they differ."""
+    """The domain named by the layouts of the project's imports, else the one that its newest run was given; empty if
+    there is none."""
     known = {dataset.domain for layout in imported_layouts(db, project_id) if (dataset := dataset_of(layout))}
-    return known.pop() if len(known) == 1 else ""
+    return known.pop() if len(known) == 1 else last_domain(db, project_id)
 
 
 def domain_words(prompt: Prompt, domain: str, settings: RunSettings) -> dict[str, str]:
@@ -200,13 +201,6 @@ def in_words_of(db: Database, project_id: int, prompt: Prompt, settings: RunSett
     """The prompt that a run with these settings would use, in the words of the project's domain."""
     words = domain_words(prompt, settings.domain or project_domain(db, project_id), settings)
     return prompt.with_variables({**form_words(settings), **words})
-
-
-def unknown_domain_note(prompt: Prompt) -> str:
-    """The note before a run whose domain is unknown. `prompt` has the run's variables."""
-    used = [f"“{prompt.variables[name]}”" for name in prompt.variables if name in SHORT_WORDS]
-    reason = f"the prompt says {' and '.join(used)}" if used else f"the prompt is written for {prompt.domain}"
-    return f"this project's domain is not set: {reason}; choose one with --domain {'|'.join(domain_names())}"
 
 
 def left_out_examples_note(prompt: Prompt, domain: str) -> str:
@@ -353,7 +347,8 @@ def _differences(
 
 def _changed_settings(before: RunSettings, after: RunSettings) -> list[str]:
     """The settings of `after` that ask something else than `before`, as `NAME=VALUE`."""
-    hidden = {*settings_that("cases", "draw", "work"), "protocol"}
+    # the domain's words are among the variables
+    hidden = {*settings_that("cases", "draw", "work"), "protocol", "domain"}
     old, new = (settings.model_dump(mode="json", exclude=hidden) for settings in (before, after))
     words, other_words = new.pop("variables"), old.pop("variables")
     changed = [f"{name}={_word(new[name])}" for name in new if new[name] != old[name]]

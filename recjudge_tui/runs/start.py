@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec, Workload
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
@@ -22,6 +22,7 @@ from recjudge_tui.runs.engine import work as judge_outstanding
 from recjudge_tui.runs.lease import refuse_when_active
 from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
 from recjudge_tui.runs.prices import require_price
+from recjudge_tui.store.cases import shorten_histories
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_row, set_settings, set_wanted_concurrency
 
@@ -140,8 +141,8 @@ def detach(db: Database, run_id: int) -> None:
     start_detached(db, run_id)
 
 
-def prepare_resume(db: Database, run_id: int, budget_usd: float | None = None) -> None:
-    """Make sure that a stored run can be worked on, with another budget if one is given.
+def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:
+    """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are).
 
     Raises RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its
     judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed.
@@ -150,26 +151,41 @@ def prepare_resume(db: Database, run_id: int, budget_usd: float | None = None) -
     refuse_when_active(db, run_id)
     refuse_when_away(db, run_id)
     check_trust(judge)
-    if budget_usd is not None:
-        change_budget(db, run_id, budget_usd)
+    change_settings(db, run_id, **changes)
 
 
-def prepare_retry(db: Database, run_id: int, budget_usd: float | None = None) -> int:
+def prepare_retry(db: Database, run_id: int, **changes: Any) -> int:
     """Make the failed calls of a run outstanding again and return how many there were; raises as `prepare_resume`."""
-    prepare_resume(db, run_id, budget_usd)
+    prepare_resume(db, run_id, **changes)
     return reset_failed(db, run_id)
 
 
-def change_budget(db: Database, run_id: int, usd: float) -> None:
-    """Give a run another budget, which includes what it has spent already.
+def change_settings(db: Database, run_id: int, **changes: Any) -> None:
+    """Give the outstanding calls of a run other settings. A budget includes what the run has spent already; a shorter
+    `history` shows the newest of the events that were planned.
 
-    Raises RunError when a process works on the run or the price of its judge is not known.
+    Raises RunError when a process works on the run, the price of its judge is not known, or the history would be longer.
     """
+    given = {name: value for name, value in changes.items() if value not in (None, {})}
+    if not given:
+        return
     row = run_row(db, run_id)
     refuse_when_active(db, run_id)
-    require_price(JudgeSpec.model_validate_json(row["judge"]))
+    if "budget_usd" in given:
+        require_price(JudgeSpec.model_validate_json(row["judge"]))
     settings = RunSettings.model_validate_json(row["settings"])
-    set_settings(db, run_id, settings.model_copy(update={"budget_usd": usd}))
+    if given.get("history", 0) > settings.history:
+        raise RunError(
+            f"run {run_id} was planned with at most {settings.history} events of each user",
+            "What it shows is stored, so it can only show fewer.",
+            "Plan a new run to show more.",
+        )
+    if "sending" in given:
+        given["sending"] = settings.sending | given["sending"]
+    with db.transaction():
+        if "history" in given:
+            shorten_histories(db, run_id, given["history"])
+        set_settings(db, run_id, RunSettings.model_validate({**settings.model_dump(), **given}))
 
 
 def _judge_of(db: Database, run_id: int) -> JudgeSpec:

@@ -13,7 +13,7 @@ from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import RunError
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.limits import most_tokens
-from recjudge_tui.runs.start import change_budget
+from recjudge_tui.runs.start import change_settings
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_row
 from tests.support.requests import sent_request
@@ -99,7 +99,7 @@ def test_a_budget_without_a_price_is_refused_and_leaves_nothing(db: Database) ->
     assert db.value("SELECT count(*) FROM runs") == 0
     run = planned(db, AWAY)
     with pytest.raises(RunError, match="price"):
-        change_budget(db, run, 5.0)
+        change_settings(db, run, budget_usd=5.0)
     code, _, err = ran("runs", "resume", run, "--budget", 5, "--db", db.path)
     assert (code, "price" in err) == (1, True)
     assert run_row(db, run)["state"] == "planned"
@@ -122,7 +122,7 @@ def test_a_running_process_keeps_its_budget(db: Database, priced: Path) -> None:
         def change(_: Progress) -> None:
             if not tried:
                 with pytest.raises(RunError, match="already running") as caught:
-                    change_budget(db, run, 1.0)
+                    change_settings(db, run, budget_usd=1.0)
                 tried.append(caught.value)
             allow(server)
 
