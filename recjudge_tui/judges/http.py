@@ -168,7 +168,7 @@ class _Connection(httpcore2.AsyncHTTPConnection):
         self._idle_since: float | None = None
 
     async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
-        if self._idle_since is not None and self.has_expired():
+        if self._idle_since is not None and (self.has_expired() or self._wire.is_readable()):
             await self.aclose()
             raise httpcore2.ConnectionNotAvailable  # the pool takes another one
         self._idle_since = None
@@ -180,7 +180,7 @@ class _Connection(httpcore2.AsyncHTTPConnection):
             return False
         now = asyncio.get_running_loop().time()
         self._idle_since = self._idle_since or now
-        return now - self._idle_since >= REST_S and not self.has_expired()
+        return now - self._idle_since >= REST_S  # the pool has just asked whether it has expired
 
     def has_expired(self) -> bool:
         if self.is_idle() and (self._wire.has_unread() or self._has_rest()):
@@ -199,12 +199,13 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._received, self._first = bytearray(), True
+        self._unsent = b""
         self._news = asyncio.Event()
         self._ended, self._error = False, ""
 
     def begin(self) -> None:
         """A new request: nothing was read yet."""
-        self._first = True
+        self._first, self._unsent = True, b""
 
     def has_unread(self) -> bool:
         return bool(self._received)
@@ -231,6 +232,9 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
         return self
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._unsent and self._transport is not None and not self._ended:
+            self._transport.write(self._unsent)
+            self._unsent = b""
         while not self._received and not self._ended:
             self._news.clear()
             await self._news.wait()
@@ -248,7 +252,7 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         if self._ended or self._transport is None:
             raise httpcore2.WriteError(self._error)
-        self._transport.write(buffer)
+        self._unsent += buffer  # head and body are sent as one, when the answer is waited for
 
     async def aclose(self) -> None:
         if self._transport is not None:
@@ -256,10 +260,10 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
 
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":
-            return self._ended or bool(self._received) or self._is_readable()
+            return self._ended or bool(self._received)
         return None if self._transport is None else self._transport.get_extra_info(info)
 
-    def _is_readable(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether there is data that the event loop has not delivered yet."""
         opened = self._transport and self._transport.get_extra_info("socket")
         if not opened or opened.fileno() < 0:
