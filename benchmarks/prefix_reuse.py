@@ -58,8 +58,6 @@ class Size(NamedTuple):
 
 
 FULL, QUICK = Size(40, 30), Size(4, 10)
-# three systems have as many pairs as lists
-CASES_A_USER = 3
 
 
 class Form(NamedTuple):
@@ -149,8 +147,8 @@ def _load(db: Database, data: Path) -> None:
 
 
 def _plan(db: Database, form: Form, size: Size) -> int:
-    cases = round(CASES_A_USER * size.users * form.users)
-    settings = RunSettings.model_validate({**form.settings, "limit": cases, "history": size.history})
+    users = round(size.users * form.users)
+    settings = RunSettings.model_validate({**form.settings, "limit": users, "history": size.history})
     plan = plan_run(db, RunRequest(project_id(db, PROJECT), JudgeSpec(spec=f"openai:{MODEL}"), settings))
     assert plan.run_id is not None
     return plan.run_id

@@ -12,12 +12,14 @@ from recjudge_tui.cli.app import has_terminal, open_adjudication, open_annotatio
 from recjudge_tui.cli.command import in_database, in_project, project_report, report_commands
 from recjudge_tui.cli.options import FiniteRange, ProtocolChoice, output_option
 from recjudge_tui.cli.output import names, narrate
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.domain.run_options import SEED
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
+    from recjudge_tui.domain.run_options import Stratify
     from recjudge_tui.people.task_files import TaskFormat
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
@@ -242,7 +244,12 @@ def annotate() -> None:
 
 @annotate.command("plan")
 @in_project
-@_protocol
+@click.option(
+    "--protocol",
+    type=ProtocolChoice(ADVERSARIAL),
+    required=True,
+    help="What the annotators judge; adversarial: a user's own list against one made for somebody else.",
+)
 @click.option("--annotators", required=True, metavar="ANA,BEN,...", help="Annotator names.")
 @click.option(
     "--prompt",
@@ -266,6 +273,12 @@ def annotate() -> None:
     "--seed", type=int, default=SEED, show_default=True, help="Seed for drawing cases, annotators and orders."
 )
 @click.option("--systems", metavar="A,B,...", help="Only lists or texts of these systems.")
+@click.option(
+    "--stratify",
+    type=click.Choice(("none", "activity")),
+    default="none",
+    help="Draw the sample's users evenly from 4 levels of activity.",
+)
 def annotate_plan(
     project: Project,
     protocol: str,
@@ -276,6 +289,7 @@ def annotate_plan(
     overlap: float | None,
     seed: int,
     systems: str | None,
+    stratify: Stratify,
 ) -> None:
     """Assign cases to annotators evenly. Earlier assignments stay.
 
@@ -285,6 +299,7 @@ def annotate_plan(
     Example:
       recjudge annotate plan -p movies --protocol pairwise --annotators ana,ben --sample 80
       recjudge annotate plan -p movies --protocol explanation --annotators ana,ben,cy --overlap 0.3
+      recjudge annotate plan -p movies --protocol adversarial --annotators ana,ben --sample 30 --stratify activity
     """
     from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
 
@@ -297,6 +312,7 @@ def annotate_plan(
         per_case=per_case,
         seed=seed,
         systems=names(systems),
+        stratify=stratify,
     )
     planned = plan_annotation(project.db, project.id, request)
     for line in planned.lines():

@@ -169,8 +169,8 @@ _HELP = f"""Judge lists or explanations with a published method.
 Prints the estimate, then progress, then one line: run id, done, failed, cost. Resume an
 interrupted run with “recjudge runs resume ID”; calls that have an answer are not repeated. Runs of one judge with
 the same prompt and settings belong to one rater; cases it has judged are left out, unless you add --again. saer prints
-a page of results instead (--format, -o); to resume it, run the same command again. With saer, --limit and
---sample count users, --budget covers both stages, and --prompt may name one prompt for each stage: A,B.
+a page of results instead (--format, -o); to resume it, run the same command again. With saer, --budget
+covers both stages, and --prompt may name one prompt for each stage: A,B.
 --until decided ({", ".join(decidable())}) stops when the systems can be told apart: after every user
 it checks the win rate (ties count half) or the difference between shares of the best label, with the
 betting confidence sequence of Waudby-Smith and Ramdas (2024).
@@ -185,6 +185,14 @@ Example:
   recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
   recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --as-published --dry-run
 """
+
+
+_human_price = click.option(
+    "--human-price",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="USD",
+    help="saer: what a person is paid for a case, for comparison.",
+)
 
 
 @click.command(help=_HELP)
@@ -220,6 +228,7 @@ Example:
     help="saer: do not compare systems in pairs if more than this share of their lists is rated Poor (0.5: half)."
     " The authors of SAER warn against this. Default: every system is compared.",
 )
+@_human_price
 @table_options
 def run(
     project: Project,
@@ -232,6 +241,7 @@ def run(
     plan_only: bool,
     detach: bool,
     drop_poor_over: float | None,
+    human_price: float | None,
     fmt: str | None,
     out: Path | None,
     **options: object,
@@ -241,21 +251,23 @@ def run(
     from recjudge_tui.runs.settings import settings_for
 
     judge = chosen_judge(spec, address)
-    mode = Mode(dry_run, plan_only, detach, fmt, out)
+    mode = Mode(dry_run, plan_only, detach, fmt, out, human_price)
     if protocol == SAER_NAME:
         given: dict[str, Any] = {"prompts": names(prompt), "drop_poor_over": drop_poor_over, **options}
         _run_saer(project, saer_request(project.db, project.id, judge, **given), rater, mode)
         return
-    if drop_poor_over is not None or fmt or out:
-        raise click.UsageError("--drop-poor-over, --format and -o are only for “recjudge run saer”")
+    if drop_poor_over is not None or human_price or fmt or out:
+        raise click.UsageError(
+            "--drop-poor-over, --human-price, --format and -o are only for “recjudge run saer”"
+        )
     settings = settings_for(protocol, **options)
     _run_protocol(project.db, RunRequest(project.id, judge, settings, rater, prompt), mode)
 
 
 # the 15 options that most runs need are left
 with_help_all(
-    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "db", "fmt", "out", "columns",
-    "plain", "notes", "explain", "all",
+    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "human_price", "db", "fmt", "out",
+    "columns", "plain", "notes", "explain", "all",
 )  # fmt: skip
 
 
@@ -289,6 +301,7 @@ class Mode:
     detach: bool
     fmt: str | None
     out: Path | None
+    human_price: float | None = None
 
 
 def _run_saer(project: Project, request: SaerRequest, rater: str, mode: Mode) -> None:
@@ -308,10 +321,12 @@ def _run_saer(project: Project, request: SaerRequest, rater: str, mode: Mode) ->
     if mode.detach and (stage := next_stage(project.db, plan.group_id)) is not None:
         _detach(project.db, plan, stage, mode)
         return
-    work_on_group(project.db, plan.group_id, mode.fmt, mode.out)
+    work_on_group(project.db, plan.group_id, mode.fmt, mode.out, mode.human_price)
 
 
-def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path | None) -> None:
+def work_on_group(
+    database: Database, group_id: int, fmt: str | None, out: Path | None, human_price: float | None = None
+) -> None:
     """Work through the outstanding stages of a SAER run and print its page. Exit 130 if one was stopped."""
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.saer import Stages, saer_page
@@ -328,7 +343,9 @@ def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path 
             "to resume, repeat the same command; answered calls are not repeated",
         )
     saer = result_of(database, group_id)
-    stages = Stages(saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none)
+    stages = Stages(
+        saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none, human_price
+    )
     put(saer_page(Project.numbered(database, saer.project_id), stages), fmt, out)
 
 
@@ -371,6 +388,7 @@ def _detach(database: Database, plan: SaerPlan, stage: Stage, mode: Mode) -> Non
     assert stage.run_id is not None
     words = [f"--format={mode.fmt}"] if mode.fmt else []
     words += ["-o", str(mode.out)] if mode.out else []
+    words += [f"--human-price={mode.human_price}"] if mode.human_price else []
     detach_saer(database, plan.group_id, stage.run_id, words)
     first, second = plan.first.run_id, plan.second.run_id
     if stage.run_id != first:
@@ -487,14 +505,17 @@ def runs_retry(database: Database, run_id: int, detach: bool, **changes: object)
 @in_database
 @click.argument("group_id", metavar="GROUP", type=int)
 @trust_option
+@_human_price
 @table_options
-def runs_work_group(database: Database, group_id: int, fmt: str | None, out: Path | None) -> None:
+def runs_work_group(
+    database: Database, group_id: int, fmt: str | None, out: Path | None, human_price: float | None
+) -> None:
     """Work through the stages of a SAER run and print its page. “recjudge run saer --detach” starts this command.
 
     Example:
       recjudge runs work-group 1
     """
-    work_on_group(database, group_id, fmt, out)
+    work_on_group(database, group_id, fmt, out, human_price)
 
 
 @runs.command("stop")
@@ -602,7 +623,7 @@ _RUN = (
     setting_options(
         *_SETTINGS,
         protocols=(ADVERSARIAL,),
-        sample="Judge the cases of N users; position: N pairs.  [default: 100; position: all]",
+        sample="Judge the cases of N users.  [default: 100; position: all]",
         seed="The seed of the users and positions drawn.",
     ),
 )

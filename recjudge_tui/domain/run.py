@@ -29,7 +29,7 @@ def _setting(name: str) -> Any:
 
 class RunSettings(Model):
     """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds. `as_of`
-    is ISO 8601 UTC. `sample` counts cases, or users for adversarial pairs. The limits per minute apply to the whole run,
+    is ISO 8601 UTC. `limit` and `sample` count users. The limits per minute apply to the whole run,
     and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come from the
     rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless `keep_example_pair`
     (Zhang et al., 2024)."""

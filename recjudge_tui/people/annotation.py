@@ -18,12 +18,13 @@ from recjudge_tui.domain.annotation import (
     AspectQuestion,
     CaseAnswers,
 )
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.material import Material, UserView
 from recjudge_tui.domain.prompt import AspectSpec, Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.domain.run_options import SEED
+from recjudge_tui.domain.run_options import SEED, Stratify
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import RaterSummary, combine, is_known
@@ -32,7 +33,7 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import system_text, user_text
 from recjudge_tui.runs.cases import cases_of_users, material_now, setup_of
 from recjudge_tui.runs.plan import default_prompt
-from recjudge_tui.runs.selection import select_cases
+from recjudge_tui.runs.selection import adversarial_cases, select_cases
 from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
@@ -229,7 +230,7 @@ class AssignmentRequest:
     `annotators` judge; one annotator judges each of the others. Without either, two annotators judge each case, or one if
     there is only one. `prompt` provides the guidelines; if empty, the prompt of the protocol's newest run does, else the
     default prompt. `sample` takes one case per user first, and first of those that a judge has judged; `seed` draws the
-    users as in a run."""
+    users as in a run, `stratify` evenly from the levels of activity. Adversarial pairs: `sample` counts users."""
 
     protocol: str
     annotators: tuple[str, ...]
@@ -239,6 +240,7 @@ class AssignmentRequest:
     per_case: int | None = None
     seed: int = SEED
     systems: tuple[str, ...] = ()
+    stratify: Stratify = "none"
 
 
 @dataclass(frozen=True)
@@ -373,7 +375,13 @@ def _guidelines(
 
 
 def _settings(chosen: Protocol, request: AssignmentRequest) -> RunSettings:
-    return settings_for(chosen.name, sample=request.sample, seed=request.seed, systems=request.systems)
+    return settings_for(
+        chosen.name,
+        sample=request.sample,
+        seed=request.seed,
+        systems=request.systems,
+        stratify=request.stratify,
+    )
 
 
 def _cases(
@@ -382,6 +390,10 @@ def _cases(
     """The cases that a run with these settings would judge. Counts the other cases in `left_out`. A sample begins with
     what a judge has judged, since only there people and judge can be compared, and takes one case of each user before a
     second of any."""
+    if chosen.name == ADVERSARIAL:
+        selection = adversarial_cases(db, project_id, settings, store=True)
+        left_out.update(selection.left_out)
+        return [key for _, keys in selection.by_user for key in keys]
     selection = select_cases(db, project_id, chosen.facts.unit, settings)
     if settings.sample is not None:
         judged: set[CaseKey] = set()

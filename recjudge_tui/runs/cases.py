@@ -260,15 +260,17 @@ def collect_cases(
     items = ItemViews(db, project_id, selection.made)
     reader = _CaseReader(db, project_id, settings, shots, items)
     result = RunCases(left_out=selection.left_out, sample=Sample(has_images=settings.images))
-    wanted = min(n for n in (settings.limit, settings.sample, 1 << 60) if n is not None)
-    if protocol.facts.tests_judges:
-        # `sample` counts its users, who were drawn already
-        wanted = sum(len(keys) for _, keys in selection.by_user)
+    # the users of a test of judges were drawn already
+    asked = (settings.limit, None if protocol.facts.tests_judges else settings.sample, 1 << 60)
+    wanted = min(n for n in asked if n is not None)
+    people_taken: set[str] = set()
     batch: list[UserCases] = []
     count = shown = 0
     people = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
-    for user, keys in people:
-        taken = keys[: wanted - count]
+    for user, taken in people:
+        if user.user_id not in people_taken and len(people_taken) == wanted:
+            break
+        people_taken.add(user.user_id)
         fresh = [key for key in taken if key not in judged.cases] if judged.cases else taken
         if len(fresh) < len(taken):
             result.left_out[judged.reason] += len(taken) - len(fresh)
@@ -276,14 +278,14 @@ def collect_cases(
             batch.append((user, fresh))
         count += len(taken)
         shown += _events_of(user) + len(fresh) * 2 * settings.top_k
-        if shown >= _SHOWN_A_TRANSACTION or count >= wanted:
+        if shown >= _SHOWN_A_TRANSACTION:
             _add(reader, batch, result, store=store)
             batch, shown = [], 0
             if progress:
                 progress(count)
-        if count >= wanted:
-            break
     _add(reader, batch, result, store=store)
+    if progress:
+        progress(count)
     if settings.stratify != "none":
         result.strata = drawn_by_level(levels_of(db, project_id, pool, settings), result.users)
     return result

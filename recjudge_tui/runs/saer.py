@@ -85,8 +85,8 @@ def saer_request(
 ) -> SaerRequest:
     """The request from `options` as `settings_for` takes them.
 
-    Here `limit` and `sample` count users: every list and every pair of a user is judged. `until` and `baseline`
-    belong to the second stage. Raises UsageError for a prompt of another protocol, and what `chosen_systems` raises.
+    `until` and `baseline` belong to the second stage. Raises UsageError for a prompt of another protocol, and what
+    `chosen_systems` raises.
     """
     load_shipped(db)
     named: dict[str, str] = {}
@@ -99,13 +99,12 @@ def saer_request(
             )
         named[protocol] = prompt
     settings = {stage: settings_for(stage, **options) for stage in STAGES}
-    systems = len(chosen_systems(db, project_id, settings[SECOND], "pair"))
-    pairs = systems - 1 if settings[SECOND].baseline else systems * (systems - 1) // 2
+    chosen_systems(db, project_id, settings[SECOND], "pair")
     return SaerRequest(
         judge=judge,
         settings={
-            FIRST: _single_lists(_of_users(settings[FIRST], systems)),
-            SECOND: _of_users(settings[SECOND], pairs),
+            FIRST: _single_lists(settings[FIRST]),
+            SECOND: settings[SECOND],
         },
         prompts={
             stage: named.get(stage)
@@ -114,12 +113,6 @@ def saer_request(
         },
         drop_poor_over=drop_poor_over,
     )
-
-
-def _of_users(settings: RunSettings, cases_a_user: int) -> RunSettings:
-    """`limit` and `sample` converted from numbers of users to numbers of cases."""
-    counts = {"limit": settings.limit, "sample": settings.sample}
-    return settings.model_copy(update={name: n and n * cases_a_user for name, n in counts.items()})
 
 
 def _single_lists(settings: RunSettings) -> RunSettings:

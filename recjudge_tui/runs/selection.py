@@ -181,24 +181,14 @@ def _drawn(
     if settings.sample is None and not settings.until:
         return by_user
     random.Random(settings.seed).shuffle(by_user)
-    drawn = stratified(db, project_id, by_user, settings)
-    return drawn if settings.until else _in_rounds(drawn, settings.seed)
+    return stratified(db, project_id, by_user, settings)
 
 
-def _in_rounds(drawn: list[tuple[str, list[CaseKey]]], seed: int) -> list[tuple[str, list[CaseKey]]]:
-    """One occasion of each user, then another one of each, so that a sample does not consist of many occasions of a
-    few users. The order of a user's occasions is random and does not depend on the other users in the project.
-    """
-    rounds: list[list[tuple[str, list[CaseKey]]]] = []
-    for user_id, keys in drawn:
-        occasions = [list(group) for _, group in groupby(keys, key=_occasion)]
-        if len(occasions) > 1:
-            random.Random(f"{seed}/{user_id}").shuffle(occasions)
-        for place, here in enumerate(occasions):
-            if place == len(rounds):
-                rounds.append([])
-            rounds[place].append((user_id, here))
-    return [entry for entries in rounds for entry in entries]
+def _shuffled(db: Database, project_id: int, users: Iterable[str], settings: RunSettings) -> list[str]:
+    """The users in random order, spread over the activity levels if the settings say so."""
+    drawn = [(user, None) for user in sorted(users)]
+    random.Random(settings.seed).shuffle(drawn)
+    return [user for user, _ in stratified(db, project_id, drawn, settings)]
 
 
 def _explanations(db: Database, project_id: int, chosen: list[str]) -> dict[str, list[CaseKey]]:
@@ -350,8 +340,7 @@ def _drawn_of_adversarial(
     slates = newest_slates(db, project_id)
     rings = {system: _Ring(user for user, own in slates.items() if system in own) for system in systems}
     room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-    users = sorted(slates)
-    random.Random(settings.seed).shuffle(users)
+    users = _shuffled(db, project_id, slates, settings)
     drawn: list[Lists] = []
     for user in users:
         # the system that needs the most users; the user may have no list by this system
@@ -535,8 +524,7 @@ def _drawn_of_planted(planter: _Planter, left_out: Counter[str]) -> list[_MadeLi
     systems = chosen_systems(planter.db, planter.project_id, settings, "list")
     slates = newest_slates(planter.db, planter.project_id)
     room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-    users = sorted(slates)
-    random.Random(settings.seed).shuffle(users)
+    users = _shuffled(planter.db, planter.project_id, slates, settings)
     made: list[_MadeList] = []
     drawn = 0
     for user_id in users:

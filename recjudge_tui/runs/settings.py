@@ -113,7 +113,7 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
         raise UsageError(
             "--stratify needs a sample",
             "Without one, all users are judged.",
-            "Set --sample to the number of cases to draw.",
+            "Set --sample to the number of users to draw.",
         )
     if settings.sending and not is_language_model(judge.rater_kind):
         raise UsageError(

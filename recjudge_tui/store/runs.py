@@ -158,6 +158,10 @@ def _read_runs(
     return rows, odd
 
 
+def case_count(db: Database, run_id: int) -> int:
+    return int(db.value("SELECT count(*) FROM run_cases WHERE run_id = ?", (run_id,)))
+
+
 def has_runs(db: Database, project_id: int) -> bool:
     return db.any("SELECT 1 FROM runs WHERE project_id = ?", (project_id,))
 

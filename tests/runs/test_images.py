@@ -173,7 +173,7 @@ def test_runs_with_and_without_images_are_two_series(shop: Database) -> None:
 
 
 def test_what_was_shown_is_exported_and_can_be_imported_again(shop: Database, tmp_path: Path) -> None:
-    run = planned(shop, OPENAI, images=True, limit=1)
+    run = planned(shop, OPENAI, images=True, limit=1, systems=("als",))
     target = tmp_path / "images.csv"
     recjudge_says("export", "-p", "films", "images", "-o", str(target), "--db", str(shop.path))
     with target.open(newline="", encoding="utf-8") as file:

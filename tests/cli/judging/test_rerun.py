@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.runs.engine import work
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
@@ -104,11 +103,11 @@ def test_the_domain_is_asked_once(db: Database) -> None:
     )
 
 
-def test_odd_lease_owners_block_nothing(db: Database) -> None:
-    run = planned(db)
-    for owner in ("", "x", "|||", "elsewhere|" + "9" * 400, "a|b|c|d|e"):
-        db.execute(
-            "UPDATE runs SET state = 'running', lease_owner = ?, heartbeat_at = 'soon' WHERE id = ?",
-            (owner, run),
-        )
-        work(db.path, run)
+def test_people_judge_adversarial_pairs_and_saer_names_their_price(db: Database) -> None:
+    words = ("annotate", "plan", "-p", "films", "--protocol", "adversarial", "--annotators", "ana,ben")
+    code, _, err = ran(*words, "--sample", 4, "--stratify", "activity", "--db", db.path)
+    assert code == 0, err
+    assert db.value("SELECT count(DISTINCT case_id) FROM annotation_tasks") >= 4
+    code, out, err = ran("run", "saer", "-p", "films", "--judge", "rules", "--human-price", 0.11, "--db", db.path)
+    assert code == 0, err
+    assert "people would cost $1.98 for the same 18 cases" in " ".join(out.split())

@@ -125,7 +125,7 @@ def test_baseline_and_early_stop_apply_to_pairs_and_the_baselines_lists_are_rate
     assert (alone.systems, alone.baseline, alone.sample, alone.until, alone.margin) == (
         ("svd", "als"),
         "",
-        4,
+        2,
         "",
         None,
     )
