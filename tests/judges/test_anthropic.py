@@ -159,16 +159,6 @@ async def test_each_fault_has_its_own_error(fault: str, kind: str, retry: bool, 
     assert json.loads(reply.text)["category"] in LABELS
 
 
-@pytest.mark.parametrize("fault", ["garbage", "prose"])
-async def test_prose_is_returned_as_it_is(fault: str) -> None:
-    with start("anthropic_api", "--faults", f"{fault}:1") as server:
-        judge = judge_at(server.url)
-        reply = await judge.ask(asking())
-        await judge.close()
-    assert reply.text
-    assert not reply.structured
-
-
 async def test_thinking_is_kept_apart_and_may_take_the_whole_cap() -> None:
     with start("anthropic_api", "--thinking") as server:
         judge = judge_at(server.url)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -20,25 +19,6 @@ def answering(*bodies: object) -> Iterator[OpenAIJudge]:
     """A judge whose server sends these bodies in turn, with status 200."""
     with serving(lambda line, n: answer(200, bodies[n])) as stub:
         yield make(JudgeSpec(spec="openai:m", base_urls=(stub.url,)))
-
-
-@pytest.mark.parametrize(
-    ("body", "text", "thinking"),
-    [
-        (completion(GOOD, reasoning_content="hm"), GOOD, "hm"),
-        (completion(GOOD, reasoning="hm"), GOOD, "hm"),
-        (completion(f"<think>\nhm\n</think>\n\n{GOOD}"), GOOD, "hm"),
-        (completion(f"hm</think>{GOOD}"), GOOD, "hm"),
-        (completion('{"a": "</think>"}'), '{"a": "</think>"}', ""),
-        (completion([{"type": "text", "text": GOOD}]), GOOD, ""),
-        (completion(GOOD, finish="length"), GOOD, ""),
-    ],
-)
-async def test_thinking_is_kept_apart_from_the_answer(body: dict[str, Any], text: str, thinking: str) -> None:
-    with answering(body) as judge:
-        reply = await judge.ask(asking())
-        await judge.close()
-    assert (reply.text, reply.thinking) == (text, thinking)
 
 
 @pytest.mark.parametrize(
