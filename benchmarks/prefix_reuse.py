@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2 as httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -29,8 +29,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.judges.providers.openai import OpenAIJudge
-from recjudge_tui.judges.providers.openai_reply import usage_of
+from recjudge_tui.judges.openai import OpenAIJudge, usage_of
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.engine import CallQueue
 from recjudge_tui.runs.plan import RunRequest

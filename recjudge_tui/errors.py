@@ -91,7 +91,7 @@ class CallError(RecjudgeError):
     `retry_after` is the delay in seconds that the server asked for, if any. `sent` is False when the call did not
     reach a server. `usage` (a `domain.calls.Usage`) is what the server counted for an answer that
     cannot be used, empty if it said nothing, and None where there was no answer of a model. `text` and `thinking` are
-    what an answer said that ended at the token cap.
+    what that answer said, as far as it came.
     """
 
     sent = True

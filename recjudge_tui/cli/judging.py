@@ -105,10 +105,10 @@ def judge_test(
         try:
             capabilities = probe(judge_spec, timeout_s)
         except JudgeError:
-            put(probe_table(spec, None, ""), fmt, out)
+            put(probe_table(judge_spec, None, ""), fmt, out)
             raise
         save_capabilities(database, judge_spec, capabilities)
-        put(probe_table(spec, capabilities, _price(judge_spec)), fmt, out)
+        put(probe_table(judge_spec, capabilities, _price(judge_spec)), fmt, out)
 
 
 def _price(judge_spec: JudgeSpec) -> str:

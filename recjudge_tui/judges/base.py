@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+import asyncio
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.judges.trust import Sent
+
+T = TypeVar("T")
+
+
+async def within(seconds: float, awaitable: Awaitable[T]) -> T:
+    """The awaitable's result. If it takes longer, it is cancelled and asyncio.TimeoutError is raised. A cancellation from
+    outside is never swallowed."""
+    import anyio  # loaded with the first call
+
+    try:
+        with anyio.fail_after(seconds):
+            return await awaitable
+    except TimeoutError as error:
+        raise asyncio.TimeoutError from error  # another class before Python 3.11
 
 
 class Judge(Protocol):

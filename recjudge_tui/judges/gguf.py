@@ -28,8 +28,8 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.http.keys import Key
-from recjudge_tui.judges.providers.openai import OpenAIJudge
+from recjudge_tui.judges.keys import Key
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.settings import user_path
 
 MAX_SLOTS = 8

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.gguf import FoundFile, found_files
-from recjudge_tui.judges.http.failures import CallTarget, sound_text
-from recjudge_tui.judges.http.request import Client, send
-from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
-from recjudge_tui.judges.providers.openai import api_root
-from recjudge_tui.judges.providers.reply import json_object
+from recjudge_tui.judges.http import Client
+from recjudge_tui.judges.ollama import fetch_installed, server_urls
+from recjudge_tui.judges.openai import api_root
+from recjudge_tui.judges.refusals import CallTarget, sound_text
+from recjudge_tui.judges.replies import json_object
 
 WITHIN_S = 1.0
 MOST_MODELS = 200
@@ -102,9 +102,9 @@ async def _ollama(timeout_s: float) -> LocalServer | None:
 
 async def _compatible(url: str, name: str, timeout_s: float) -> LocalServer | None:
     """The server at an OpenAI-compatible address, None unless it answers with a list of models."""
-    client = Client((url,))
+    client = Client()
     try:
-        response = await send(client, "GET", f"{url}/models", timeout_s=timeout_s)
+        response = await client.send("GET", f"{url}/models", timeout_s=timeout_s)
         listed = json_object(response, CallTarget(url, "", ""), "the server's").get("data")
     except (CallError, JudgeError):
         return None

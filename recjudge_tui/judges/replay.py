@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -16,6 +20,9 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.settings import user_path
+
+# bytes of a line; a reply is much shorter
+LONGEST_LINE = 16 * 1024 * 1024
 
 
 def make(spec: JudgeSpec) -> ReplayJudge:
@@ -61,7 +68,9 @@ class ReplayJudge:
                 f"The file has no line for content {content_hash[:12]}…; it was recorded with another "
                 f"prompt or other data.",
             )
-        line = self._read_at(offset)
+        with _opened(self._path) as file:
+            file.seek(offset)
+            line = file.readline(LONGEST_LINE + 1)
         recorded = _parse(line, f"{self._path} at byte {offset}")
         if recorded["content_hash"] != content_hash:
             raise JudgeError(f"{self._path} has changed since it was opened", "", "Start the run again.")
@@ -79,13 +88,25 @@ class ReplayJudge:
         self._offsets = offsets
         return offsets
 
-    def _read_at(self, offset: int) -> bytes:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(offset)
-                return file.readline()
-        except OSError as error:
-            raise _unreadable(self._path, error) from None
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The file. Raises JudgeError unless it is a regular file that can be read: a device or pipe may never end."""
+    try:
+        # a pipe without a writer would block
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise JudgeError(
+                    f"{path} is not a file",
+                    "It is a folder, a device or a pipe.",
+                    "Name a file after replay:.",
+                )
+            yield file
+    except OSError as error:
+        raise JudgeError(
+            f"Cannot read {path}", error.strerror or str(error), "Check the file name after replay:."
+        ) from None
 
 
 def _read_index(path: Path) -> tuple[dict[bytes, int], str]:
@@ -93,24 +114,24 @@ def _read_index(path: Path) -> tuple[dict[bytes, int], str]:
     offsets: dict[bytes, int] = {}
     failures: set[bytes] = set()
     hasher = sha256()
-    offset = 0
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                hasher.update(line)
-                if line.strip():
-                    recorded = _parse(line, f"{path}:{number}")
-                    key = _key(recorded["content_hash"])
-                    if not _failed(recorded):
-                        _reply(recorded, f"{path}:{number}")
-                        failures.discard(key)
-                        offsets[key] = offset
-                    elif key not in offsets or key in failures:
-                        failures.add(key)
-                        offsets[key] = offset
-                offset += len(line)
-    except OSError as error:
-        raise _unreadable(path, error) from None
+    offset = number = 0
+    with _opened(path) as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise _bad_line(f"{path}:{number}", f"longer than {LONGEST_LINE // 2**20} MiB")
+            hasher.update(line)
+            if line.strip():
+                recorded = _parse(line, f"{path}:{number}")
+                key = _key(recorded["content_hash"])
+                if not _failed(recorded):
+                    _reply(recorded, f"{path}:{number}")
+                    failures.discard(key)
+                    offsets[key] = offset
+                elif key not in offsets or key in failures:
+                    failures.add(key)
+                    offsets[key] = offset
+            offset += len(line)
     return offsets, hasher.hexdigest()
 
 
@@ -162,10 +183,4 @@ def _bad_line(where: str, why: str) -> JudgeError:
         f"{where}: {why}",
         "A line is a JSON object with content_hash and reply.",
         "Export the calls again, or remove the line.",
-    )
-
-
-def _unreadable(path: Path, error: OSError) -> JudgeError:
-    return JudgeError(
-        f"Cannot read {path}", error.strerror or str(error), "Check the file name after replay:."
     )

@@ -48,7 +48,7 @@ class Sent(NamedTuple):
 
     def is_at(self, host: str) -> bool:
         """Whether the server is this HOST, HOST:PORT or URL; a host without a port stands for all of its ports."""
-        import httpx
+        import httpx2 as httpx
 
         host = host.strip().rstrip("/")
         scheme, is_address, _ = self.server.partition("://")
@@ -87,7 +87,7 @@ class UntrustedError(JudgeError):
 
 def server_of(url: str) -> str:
     """Scheme, host and, if it is not the usual one, port of a URL, as the connection is made to them."""
-    import httpx  # slow to load, and only needed here
+    import httpx2 as httpx  # slow to load, and only needed here
 
     try:
         parsed = httpx.URL(url)

@@ -44,8 +44,8 @@ from recjudge_tui.errors import (
 )
 from recjudge_tui.importers.images import prepared
 from recjudge_tui.judges.base import Judge, takes_images
-from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.servers import curl_command
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.calls import Bill, CostOf, Question, ask
 from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of

@@ -17,13 +17,12 @@ from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
-from recjudge_tui.judges.http.keys import is_usable
-from recjudge_tui.judges.http.request import Client, send
+from recjudge_tui.judges import anthropic, openai
+from recjudge_tui.judges.http import Client, certificates, proxies, tls_context, usable_network
+from recjudge_tui.judges.keys import is_usable
 from recjudge_tui.judges.local_servers import local_servers
-from recjudge_tui.judges.providers import anthropic, openai
-from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
+from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.registry import built_in
-from recjudge_tui.network import certificates, proxies, tls_context, usable_network
 from recjudge_tui.plugins import IMPORTERS, JUDGES, load_plugin, package_of, plugins
 from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.store.database import SQLITE_VERSION
@@ -208,7 +207,7 @@ def _colours(environment: Mapping[str, str], term: str) -> str:
 
 def _proxy(environment: Mapping[str, str]) -> Check:
     """The proxies in force, without user names and passwords, and whether a client can be made for them."""
-    import httpx
+    import httpx2 as httpx
 
     named = proxies()
     if not named:
@@ -299,9 +298,9 @@ async def _models(variable: str, given: str, address: Callable[[str], str]) -> C
         url = address(given)
     except UsageError as error:
         return Check(what, "warning", error.title, error.next_step)
-    client = Client((url,))
+    client = Client()
     try:
-        answer = await send(client, "GET", url, timeout_s=WITHIN_S)
+        answer = await client.send("GET", url, timeout_s=WITHIN_S)
     except CallError as error:
         return Check(what, "warning", f"{error.title}. {error.cause}", f"Check {variable} and the server.")
     finally:

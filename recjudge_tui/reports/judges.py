@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from recjudge_tui.domain.calls import Trial
-from recjudge_tui.domain.judge import Capabilities
+from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.domain.roles import BUILT_IN, rules_note
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import JudgeError
-from recjudge_tui.judges.http.keys import is_set
+from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.local_servers import local_files, local_servers
 from recjudge_tui.judges.registry import Provider, built_in, third_party
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
@@ -67,7 +67,7 @@ def _provider_row(provider: Provider) -> Row:
 
 def _installed(base_url: str) -> list[tuple[str, str]]:
     """Ollama's models with their facts."""
-    from recjudge_tui.judges.providers.ollama_models import installed_models
+    from recjudge_tui.judges.ollama import installed_models
 
     found = []
     for model in installed_models(base_url):
@@ -77,23 +77,24 @@ def _installed(base_url: str) -> list[tuple[str, str]]:
     return found
 
 
-def probe_table(judge: str, found: Capabilities | None, price: str) -> Table:
+def probe_table(asked: JudgeSpec, found: Capabilities | None, price: str) -> Table:
     """The result of a probe, one row per property; without a record the judge cannot be used. `price` is in words."""
-    title = f"Judge {judge}"
+    judge, title = asked.spec, f"Judge {asked.spec}"
+    address = [("address", asked.where, "servers, and names of variables")] if asked.where else []
     if found is None:
-        return Table(
-            title, _PROBE, ({"what": "usable", "found": "no", "note": ""},), answer=f"{judge} cannot be used."
-        )
-    if not found.language_model:
+        answers = [("usable", "no", "")]
+    elif not found.language_model:
         answers = [
             ("reachable", "yes", ""),
             ("model", found.model, "not a language model, so no call was made"),
         ]
     else:
         answers = _answers(found, price)
+    answers[1:1] = address
     rows: tuple[Row, ...] = tuple({"what": what, "found": said, "note": note} for what, said, note in answers)
-    notes = tuple(Note(f"a call failed: {one_line(problem)}", "warning") for problem in found.problems)
-    return Table(title, _PROBE, rows, notes, answer=f"{judge} can be used.")
+    problems = found.problems if found else ()
+    notes = tuple(Note(f"a call failed: {one_line(problem)}", "warning") for problem in problems)
+    return Table(title, _PROBE, rows, notes, answer=f"{judge} {'can' if found else 'cannot'} be used.")
 
 
 def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:

@@ -28,11 +28,19 @@ from recjudge_tui.errors import (
     UsageError,
 )
 from recjudge_tui.files import refuse_database, scratch_folder
-from recjudge_tui.judges.batch.lines import JSONL, LineFault, ResultLine, Shape, read_result
-from recjudge_tui.judges.batch.provider_api import BatchServer, RemoteBatch, batch_server, was_refused
-from recjudge_tui.judges.providers.images import without_images
-from recjudge_tui.judges.providers.vendor import BatchAccess, BatchJudge
+from recjudge_tui.judges.batch import (
+    JSONL,
+    BatchServer,
+    LineFault,
+    RemoteBatch,
+    ResultLine,
+    Shape,
+    batch_server,
+    read_result,
+    was_refused,
+)
 from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.servers import BatchAccess, BatchJudge, without_images
 from recjudge_tui.runs.calls import CostOf, Question, credible_usage, unforeseen, unusable
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.lease import acquire

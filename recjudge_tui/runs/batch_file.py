@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 from uuid import uuid4
 
-import httpx
+import httpx2 as httpx
 
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, InputError, JudgeError, RecjudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database
-from recjudge_tui.judges.batch.lines import LineFault, RequestLine, read_request, read_result
-from recjudge_tui.judges.http.endpoints import Endpoints, under
-from recjudge_tui.judges.http.failures import CallTarget, error_of, failure
-from recjudge_tui.judges.http.keys import Key, find_keys, missing_header, missing_key
-from recjudge_tui.judges.http.request import Client, send
-from recjudge_tui.judges.providers.openai import address_form, api_root, key_header
+from recjudge_tui.judges.batch import LineFault, RequestLine, read_request, read_result
+from recjudge_tui.judges.http import Client
+from recjudge_tui.judges.keys import Key, find_keys, missing_header, missing_key
+from recjudge_tui.judges.openai import address_form, api_root, key_header
+from recjudge_tui.judges.refusals import CallTarget, error_of, failure
+from recjudge_tui.judges.servers import Endpoints, under
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import Failures, note_attempt
 from recjudge_tui.runs.limits import CallLimits
@@ -117,7 +117,7 @@ class _LineAsker:
         self._headers = {"Content-Type": "application/json", **secrets.headers}
         self._target = CallTarget("", "the model of the file", servers.key_variable, secrets.scrub)
         self._timeout_s = servers.timeout_s
-        self._client = Client(self._endpoints.urls)
+        self._client = Client()
         self._limits = CallLimits(asyncio.Event())
 
     async def ask(self, line: RequestLine) -> Result:
@@ -140,8 +140,7 @@ class _LineAsker:
                 return result
 
     async def _post(self, line: RequestLine, url: str) -> httpx.Response:
-        response = await send(
-            self._client,
+        response = await self._client.send(
             "POST",
             under(url, line.path),
             headers=self._headers,

@@ -24,8 +24,7 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.judges.http.deadline import within
+from recjudge_tui.judges.base import Judge, within
 from recjudge_tui.protocols.base import Protocol, reask
 from recjudge_tui.protocols.replies import repeats_itself
 from recjudge_tui.protocols.replies.profile import parse_profile
@@ -40,7 +39,7 @@ FAILURES_IN_A_ROW = 25
 # the errors of calls that were in flight while the machine slept
 FORGIVEN = ("connection", "timeout", "bad_body")
 # seconds to wait for a server that currently accepts no calls, independent of the number of attempts
-PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0}
+PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0, "loading": 600.0}
 
 
 @dataclass

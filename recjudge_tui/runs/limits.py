@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Request, estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
 from recjudge_tui.domain.text import money
-from recjudge_tui.judges.http.deadline import within
+from recjudge_tui.judges.base import within
 from recjudge_tui.runs.prices import Price
 
 FIRST_WAIT_S = 0.5

@@ -14,7 +14,7 @@ from recjudge_tui.domain.judge import JudgeSpec, Workload
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.errors import JudgeError, RunError, UsageError
-from recjudge_tui.judges.http.deadline import within
+from recjudge_tui.judges.base import within
 from recjudge_tui.judges.registry import check_trust, make_judge
 from recjudge_tui.runs.batch import refuse_when_away
 from recjudge_tui.runs.engine import OnProgress

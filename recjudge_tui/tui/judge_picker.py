@@ -79,7 +79,7 @@ def _known(judge: JudgeSpec, source: str) -> KnownJudge:
 
 def local_judges() -> LocalJudges:
     """Look for servers, model files and keys; takes up to a second, so call it in a worker."""
-    from recjudge_tui.judges.http.keys import is_set
+    from recjudge_tui.judges.keys import is_set
     from recjudge_tui.judges.local_servers import local_files, local_servers
     from recjudge_tui.judges.registry import built_in
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from recjudge_tui.judges.http import transport
+from recjudge_tui.judges.http import Client, UnreachableError
 from recjudge_tui.judges.local_servers import UsualServer, local_servers, place_of
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, serving
@@ -69,13 +69,13 @@ def test_a_server_of_another_machine_is_not_asked(nothing_else: int, monkeypatch
     monkeypatch.setenv("OPENAI_BASE_URL", "http://203.0.113.1:1/v1")
     asked: list[str] = []
 
-    async def refused(host: str, port: int) -> socket.socket:
-        asked.append(f"{host}:{port}")
-        raise ConnectionRefusedError
+    async def refused(client: Client, method: str, url: str, **_: object) -> None:
+        asked.append(url)
+        raise UnreachableError("no")
 
-    monkeypatch.setattr(transport, "connected_socket", refused)
+    monkeypatch.setattr(Client, "send", refused)
     assert local_servers((), timeout_s=HANG_S) == []
-    assert asked == [f"127.0.0.1:{nothing_else}"]
+    assert asked == [f"http://127.0.0.1:{nothing_else}/api/tags"]
 
 
 def test_places() -> None:

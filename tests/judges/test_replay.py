@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges import replay
 from recjudge_tui.judges.replay import ReplayJudge, make
 from tests.support.judge_calls import asking, call_error, judge_error, workload
 
@@ -96,3 +98,22 @@ async def test_a_file_that_changes_during_the_import_is_noticed(tmp_path: Path) 
     path.write_text(_line("two", "b") + "\n")
     with pytest.raises(JudgeError, match="has changed"):
         await judge.ask(asking("a"))
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
+async def test_only_a_regular_file_is_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "odd"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    error = await judge_error(make(JudgeSpec(spec=f"replay:{path}")))
+    assert "is not a file" in error.title or "directory" in error.cause
+
+
+async def test_a_line_has_a_longest_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "LONGEST_LINE", 1000)
+    error = await judge_error(_judge(tmp_path / "f.jsonl", _line("one"), _line("x" * 2000, "b")))
+    assert "f.jsonl:2: longer than" in error.title

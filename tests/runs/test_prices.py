@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.judges.providers.claude import usage_of
+from recjudge_tui.judges.anthropic import usage_of
 from recjudge_tui.runs.prices import Price, cost_at, price_of, require_price
 
 HOSTED = JudgeSpec(spec="openai:big")

@@ -54,7 +54,7 @@ def test_a_test_prints_what_was_found_and_keeps_it(project_db: Path, openai_serv
     code, found, err = probed(project_db, "openai:hash-judge", "--base-url", openai_server.url)
     assert code == 0, err
     assert list(found) == [
-        "reachable", "model", "schema enforced", "temperature", "seed", "logprobs", "sees images", "context length",
+        "reachable", "address", "model", "schema enforced", "temperature", "seed", "logprobs", "sees images", "context length",
         "latency", "price",
     ]  # fmt: skip
     assert (found["reachable"], found["model"], found["schema enforced"]) == ("yes", "hash-judge", "yes")
@@ -68,7 +68,7 @@ def test_a_test_prints_what_was_found_and_keeps_it(project_db: Path, openai_serv
 
 def test_a_judge_that_cannot_be_used_says_why_and_ends_with_1(project_db: Path) -> None:
     code, found, err = probed(project_db, "openai:m", "--base-url", "http://127.0.0.1:1")
-    assert (code, found) == (1, {"usable": "no"})
+    assert (code, found) == (1, {"usable": "no", "address": "http://127.0.0.1:1"})
     assert "No server at http://127.0.0.1:1/v1" in err
     code, found, err = probed(project_db, "anthropic:m")
     assert (code, found) == (1, {"usable": "no"})

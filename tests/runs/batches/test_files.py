@@ -10,12 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import InputError, RunError, UsageError
-from recjudge_tui.judges.batch.lines import JSONL
+from recjudge_tui.judges.batch import JSONL
 from recjudge_tui.runs.batch import export_calls, held_run, import_results
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database

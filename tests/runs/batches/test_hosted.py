@@ -10,13 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, RunError
-from recjudge_tui.judges.batch.lines import Shape
-from recjudge_tui.judges.batch.provider_api import AnthropicBatches, OpenAIBatches
+from recjudge_tui.judges.batch import AnthropicBatches, OpenAIBatches, Shape
 from recjudge_tui.runs import batch as hosted
 from recjudge_tui.runs.batch import (
     batch_estimate,
@@ -233,7 +232,7 @@ def test_killed_at_any_moment_nothing_is_submitted_twice(
 
 def spawn(path: Path, run: int, settle_s: float = 0.2, size: int = 0) -> subprocess.Popen[bytes]:
     small = (
-        "from recjudge_tui.judges.batch.provider_api import AnthropicBatches, OpenAIBatches\n"
+        "from recjudge_tui.judges.batch import AnthropicBatches, OpenAIBatches\n"
         f"for k in (AnthropicBatches, OpenAIBatches): k.shape = k.shape._replace(max_calls={size})\n"
         if size
         else ""

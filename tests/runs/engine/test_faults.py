@@ -15,7 +15,7 @@ import pytest
 
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.http.failures import UnreachableError
+from recjudge_tui.judges.http import UnreachableError
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import MAX_ATTEMPTS, Failures
 from recjudge_tui.runs.engine import work

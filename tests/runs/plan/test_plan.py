@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.judges.providers.openai import DEFAULT_URL
+from recjudge_tui.judges.openai import DEFAULT_URL
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest

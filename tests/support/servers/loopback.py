@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 
 from tests.support.waiting import HANG_S
 

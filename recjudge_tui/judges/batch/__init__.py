@@ -1,1 +1,0 @@
-"""Batches at a provider, and the lines of batch files."""

@@ -1,1 +1,0 @@
-"""HTTP for judges: connections, deadlines, several servers, keys, failures."""

@@ -1,0 +1,648 @@
+"""The common part of judges that ask a language model: servers, key, connections, and parts of a request that a server
+refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+import time
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2 as httpx
+
+from recjudge_tui.domain.calls import Message, PlacedImage, Reply, Request, Usage
+from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
+from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.domain.run_options import TIMEOUT_S
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
+from recjudge_tui.judges.http import Client, UnreachableError
+from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
+from recjudge_tui.judges.refusals import (
+    LOADING_S,
+    CallTarget,
+    ServerError,
+    body_json,
+    error_of,
+    failure,
+    has_images,
+    is_blind,
+    is_loading,
+    sees_no_images,
+)
+from recjudge_tui.judges.trust import Sent, pairs_of
+
+PREPARE_S = 15.0
+# how long a server may load its model before a run
+LOADED_WITHIN_S = 600.0
+ASIDE_S = 5.0
+HIGHEST_PORT = 65535
+_PORT = re.compile(r"\d{1,5}", re.ASCII)
+_NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
+FORMAT = "jpeg"
+MEDIA_TYPE = f"image/{FORMAT}"
+
+Facts = TypeVar("Facts")
+T = TypeVar("T")
+
+# ---- several servers ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Endpoint:
+    """One server. It is not asked before `aside_until` (monotonic; 0: no reason to wait)."""
+
+    url: str
+    in_flight: int = 0
+    aside_until: float = 0.0
+
+    @property
+    def is_alive(self) -> bool:
+        return self.aside_until <= time.monotonic()
+
+
+class Endpoints:
+    """The servers of one judge, which have the same model, with the number of calls in flight at each.
+
+    Calls of one seat follow each other and are about one user; they stay at a server as long as none has fewer calls in
+    flight, because a server that has just read a user's prompts need not read them again.
+    """
+
+    def __init__(self, urls: tuple[str, ...]) -> None:
+        self._all = [Endpoint(url) for url in dict.fromkeys(urls)]
+        # seat -> the server that answered its last call
+        self._kept: dict[int, Endpoint] = {}
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return tuple(endpoint.url for endpoint in self._all)
+
+    async def call(self, action: Callable[[str], Awaitable[T]], seat: int | None = None) -> T:
+        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that answered
+        the last call of this `Request.seat`.
+
+        An endpoint without a connection (`UnreachableError`: nothing was sent) is set aside for 5 s and the next one
+        is tried. When all are set aside, the one due first is tried anyway, so a single server is always asked.
+        Raises the last UnreachableError when none can be reached.
+        """
+        tried: list[Endpoint] = []
+        while True:
+            endpoint = self._choose(tried, seat)
+            known_until = endpoint.aside_until
+            endpoint.in_flight += 1
+            try:
+                result = await action(endpoint.url)
+            except UnreachableError:
+                self.set_aside(endpoint.url)
+                tried.append(endpoint)
+                if not any(other.is_alive for other in self._all if other not in tried):
+                    raise
+            else:
+                if endpoint.aside_until == known_until:  # otherwise it was paused during this call
+                    endpoint.aside_until = 0.0
+                if seat is not None:
+                    self._kept[seat] = endpoint
+                return result
+            finally:
+                endpoint.in_flight -= 1
+
+    def set_aside(self, url: str, seconds: float | None = None) -> None:
+        """Do not ask this server for this many seconds (default 5), as long as there are other servers."""
+        for endpoint in self._all:
+            if endpoint.url == url:
+                endpoint.aside_until = time.monotonic() + (ASIDE_S if seconds is None else seconds)
+
+    def pause_server(self, url: str, error: RecjudgeError) -> RecjudgeError:
+        """Pause a server that asked for it (429, 503, 529 with a delay), and return the error to raise.
+
+        Its `retry_after` becomes the time until any server may be asked: 0 while another one is free.
+        """
+        if isinstance(error, CallError) and error.retry_after is not None:
+            self.set_aside(url, error.retry_after)
+            due = min(endpoint.aside_until for endpoint in self._all)
+            error.retry_after = max(0.0, due - time.monotonic()) if len(self._all) > 1 else error.retry_after
+        return error
+
+    def _choose(self, tried: list[Endpoint], seat: int | None) -> Endpoint:
+        alive = [endpoint for endpoint in self._all if endpoint not in tried and endpoint.is_alive]
+        if alive:
+            kept = None if seat is None else self._kept.get(seat)
+            return min(alive, key=lambda e: (e.in_flight, e is not kept))
+        return min(self._all, key=lambda e: e.aside_until)
+
+
+def under(url: str, path: str) -> str:
+    """The URL of `path` at a server. A query in the server's URL stays at the end."""
+    root, mark, query = url.partition("?")
+    return f"{root}{path}{mark}{query}"
+
+
+def checked_url(url: str) -> str:
+    """The URL without a final slash. Raises UsageError for a bad URL and for one that holds a secret.
+
+    The error does not repeat what precedes an `@` or follows a `?`.
+    """
+    bare = url.strip().rstrip("/")
+    if "@" in bare or "?" in bare or "#" in bare:
+        raise UsageError(
+            "A base URL must not contain a user name, a password or a query",
+            f"The URL is stored with every run. Use {bare.rpartition('@')[2].partition('?')[0]} instead.",
+            "Put the key into an environment variable and name that with --api-key-env.",
+        )
+    scheme, sep, rest = bare.partition("://")
+    fault = "" if scheme in ("http", "https") and sep else "It does not begin with http:// or https://."
+    if fault := fault or _fault_of(bare, rest.partition("/")[0]):
+        raise UsageError(
+            f"“{one_line(bare, 200)}” is not a base URL",
+            fault,
+            "Write it as http://HOST:PORT or https://HOST.",
+        )
+    return bare
+
+
+def _fault_of(url: str, place: str) -> str:
+    """What is wrong with a URL whose host and port are `place`; empty if nothing is."""
+    bracketed = place.startswith("[")
+    host, closed, rest = place.partition("]") if bracketed else (place, "", "")
+    host, _, port = (host, "", rest.removeprefix(":")) if bracketed else host.partition(":")
+    if bracketed and (not closed or (rest and not rest.startswith(":"))):
+        return "Its IPv6 address is incomplete: write it between [ and ]."
+    if ":" in port and not bracketed:
+        return "It has too many colons; write an IPv6 address between [ and ]."
+    if (port or place.endswith(":")) and not (_PORT.fullmatch(port) and 0 < int(port) <= HIGHEST_PORT):
+        return f"Its port must be a number from 1 to {HIGHEST_PORT}."
+    if not host:
+        return "It has no host."
+    if _NO_URL.search(url):
+        return "It contains a space or another character that a URL cannot have."
+    try:
+        parsed = urlsplit(url)
+        httpx.URL(url).raw_host.decode("ascii").encode("idna")
+    except UnicodeError:
+        return "Its host is not a valid name."
+    except (ValueError, httpx.InvalidURL) as error:
+        return f"{one_line(error, 100)}."
+    return "" if parsed.hostname else "It has no host."
+
+
+# ---- bodies of requests ------------------------------------------------------------------------------------------
+
+# the first bytes of a JPEG file as base64
+_DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
+# Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
+# and so does Azure. The bounds are checked when the reply is read.
+_BOUNDS = ("minimum", "maximum")
+
+
+class RequestBody(NamedTuple):
+    """The body of one request. `sent` are its parameters beside model and messages.
+
+    `recorded` are the same parameters as stored with the call: of the schema, which the prompt determines, only the
+    mode.
+    """
+
+    content: bytes
+    sent: Mapping[str, Any]
+    recorded: dict[str, Any]
+
+
+def written(body: Mapping[str, Any]) -> bytes:
+    """The body as JSON. Characters that UTF-8 cannot hold become question marks."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def as_base64(placed: PlacedImage) -> str:
+    """The image as base64. Its content was put into the request before it was sent."""
+    assert placed.data, "the content of images is added to a request before it is sent"
+    return b64encode(placed.data).decode("ascii")
+
+
+def without_images(body: bytes) -> tuple[bytes, int]:
+    """The body of a request without the data of its images, and how many it has."""
+    return _DATA.subn(b"", body)
+
+
+def without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without the bounds of its numbers; the same object if it has none."""
+    parts = {name: part for name, part in schema.items() if name not in _BOUNDS}
+    for name, part in parts.items():
+        if name == "properties":
+            parts[name] = {field: without_bounds(spec) for field, spec in part.items()}
+        elif isinstance(part, dict):
+            parts[name] = without_bounds(part)
+    return parts if parts != schema else schema
+
+
+def split_system(messages: tuple[Message, ...]) -> tuple[list[str], tuple[Message, ...]]:
+    """The system texts at the beginning, which some APIs take apart from the other messages, and the others."""
+    head = 0
+    while head < len(messages) and messages[head].role == "system":
+        head += 1
+    return [message.content for message in messages[:head]], messages[head:]
+
+
+class WireCall(NamedTuple):
+    """A call as it is sent. In `headers` a key is `$NAME`, which the shell replaces."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+
+
+def curl_command(call: WireCall) -> str:
+    """One command for a POSIX shell. The shell expands `$NAME` in headers, but nothing in the body."""
+    lines = [f"curl {shlex.quote(call.url)}"]
+    for name, value in call.headers.items():
+        header = f"{name}: {value}"
+        lines.append(f"  -H {f'{chr(34)}{header}{chr(34)}' if '$' in value else shlex.quote(header)}")
+    lines.append(f"  --data-binary {shlex.quote(json.dumps(call.body, ensure_ascii=False))}")
+    return " \\\n".join(lines)
+
+
+# ---- judges ------------------------------------------------------------------------------------------------------
+
+
+class RejectedPartError(Exception):
+    """The server refuses a part of the request; `usage` is what its answer cost, if a model wrote one."""
+
+    def __init__(self, part: str, usage: Usage | None = None) -> None:
+        super().__init__(part)
+        self.part = part
+        self.usage = usage
+
+
+class VendorJudge(ABC):
+    """One model at one or more servers. A part of the request that a server refuses is left out, or exchanged, for the
+    rest of the run (`refusals.REPAIRS`)."""
+
+    rater_kind: RaterKind = "judge"
+    cacheable = True
+    concurrency = 8
+    takes_images = True
+
+    def __init__(self, name: str, model: str, urls: tuple[str, ...]) -> None:
+        self.name = name
+        self._model = model
+        self._endpoints = Endpoints(urls)
+        self._dropped: dict[str, None] = {}
+        self._logprobs = False
+        self._timeout_s = TIMEOUT_S
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The servers that are asked."""
+        return self._endpoints.urls
+
+    @abstractmethod
+    async def prepare(self, workload: Workload) -> Identity: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    async def ask(self, request: Request) -> Reply:
+        deadline, paid = time.monotonic() + self._timeout_s, Usage()
+        while True:
+            try:
+                reply = await self._attempt(request, deadline)
+            except RejectedPartError as refusal:
+                self._dropped[refusal.part] = None  # the next request is without it, so the loop ends
+                paid = _sum(paid, refusal.usage or Usage())
+            except CallError as error:
+                if paid != Usage():
+                    error.usage = _sum(paid, error.usage if isinstance(error.usage, Usage) else Usage())
+                raise
+            else:
+                return (
+                    reply if paid == Usage() else reply.model_copy(update={"usage": _sum(paid, reply.usage)})
+                )
+
+    @abstractmethod
+    async def _attempt(self, request: Request, deadline: float) -> Reply:
+        """Send the request once, until `deadline` (monotonic). Raises RejectedPartError, and what `ask` raises."""
+
+    def _apply(self, known: Capabilities | None, digest: str = "") -> None:
+        """Leave out what these servers have refused before, and ask for logprobs if they give them."""
+        if known is not None and known.hold_for(self._endpoints.urls, digest):
+            self._dropped.update(dict.fromkeys(known.refused))
+            self._logprobs = known.logprobs is True
+
+    def _accepted(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters without those that were refused before and those without a value."""
+        return {k: v for k, v in parameters.items() if k not in self._dropped and v is not None}
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    pairs = {name: (getattr(first, name), getattr(second, name)) for name in Usage.model_fields}
+    return Usage(**{n: (a or 0) + (b or 0) for n, (a, b) in pairs.items() if a is not None or b is not None})
+
+
+class QuietHeaders(httpx.Headers):
+    """Headers of a request. The repr shows only their names, since one of them may be the key."""
+
+    def __repr__(self) -> str:
+        return f"QuietHeaders({', '.join(self)})"
+
+
+class HttpJudge(VendorJudge, Generic[Facts]):
+    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call.
+
+    `urls` are where the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of
+    the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires a key.
+    """
+
+    chat_path: str
+    default_key: str
+    keyed_host = ""
+
+    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+        super().__init__(spec.spec, spec.target, urls)
+        self._has_address = bool(spec.base_urls)
+        self._key_variable = spec.api_key_env
+        self._key: Key | None = None
+        self._header_env: tuple[tuple[str, str], ...] = ()
+        self._header_values: list[Key] = []
+        self._headers = QuietHeaders({"Content-Type": "application/json"})
+        self._client = Client()
+
+    def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
+        """Also send these headers, each with the value of its variable."""
+        self._header_env = headers
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _inspect_servers(self, workload: Workload) -> list[Facts]:
+        """Look up the key and ask each server about the model.
+
+        Raises JudgeError when the key is missing or refused, when no server answers, or when a server does not have
+        the model. A server that cannot be reached is set aside as long as another one answers.
+        """
+        self._timeout_s = workload.timeout_s
+        self._look_up_key()
+        facts: list[Facts] = []
+        failures: list[UnreachableError] = []
+        for url in self._endpoints.urls:
+            try:
+                facts.append(await self._inspect(url))
+            except UnreachableError as error:
+                self._endpoints.set_aside(url)
+                failures.append(error)
+        if not facts:
+            if advised := next((failure for failure in failures if failure.next_step), None):
+                raise JudgeError(advised.title, advised.cause, advised.next_step)
+            raise self._no_server("; ".join(dict.fromkeys(failure.cause for failure in failures)))
+        return facts
+
+    @abstractmethod
+    async def _inspect(self, url: str) -> Facts:
+        """What the server reports about the model.
+
+        Raises UnreachableError, and JudgeError when the model cannot be used.
+        """
+
+    @abstractmethod
+    def _no_server(self, cause: str) -> JudgeError:
+        """The error if no server can be reached, with this cause."""
+
+    @abstractmethod
+    def _body(self, request: Request) -> RequestBody: ...
+
+    @abstractmethod
+    def _read(
+        self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None
+    ) -> Reply:
+        """The reply in an answer with status 200. Raises like `ask`."""
+
+    @abstractmethod
+    def _usage(self, body: Mapping[str, Any]) -> Usage:
+        """The server's token counts from the body of its answer; empty if it sends none."""
+
+    @abstractmethod
+    def _refused(
+        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
+    ) -> str | None:
+        """The part of the request that the server refuses; None when the error is another one."""
+
+    def _meaning(
+        self, url: str, response: httpx.Response, error: ServerError, request: Request | None = None
+    ) -> RecjudgeError:
+        """The error for an answer with a status other than 200."""
+        return failure(response.status_code, response.headers, error, self._target(url))
+
+    async def _attempt(self, request: Request, deadline: float) -> Reply:
+        body = self._body(request)
+        post = partial(self._post, body.content, deadline)
+        url, response, latency_s = await self._endpoints.call(post, request.seat)
+        if response.status_code == 200:
+            return self._read_counted(response, url, request, body, latency_s)
+        error = error_of(response)
+        if has_images(request) and is_blind(response.status_code, error):
+            raise sees_no_images(self._model, self._target(url).scrub(error.message))
+        refused = self._refused(response.status_code, error, body.sent, request)
+        if refused is not None:
+            raise RejectedPartError(refused)
+        fault = self._meaning(url, response, error, request)
+        counted = self._counted(response)
+        if isinstance(fault, CallError) and counted != Usage():
+            fault.usage = counted
+        raise self._endpoints.pause_server(url, fault)
+
+    def _read_counted(
+        self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None
+    ) -> Reply:
+        """The reply in an answer. If it cannot be used, the CallError has the server's token counts."""
+        try:
+            return self._read(response, url, request, body, latency_s)
+        except CallError as error:
+            if error.usage is None:
+                error.usage = self._counted(response)
+            raise
+
+    def _counted(self, response: httpx.Response) -> Usage:
+        try:
+            body = body_json(response)
+        except ValueError:
+            return Usage()
+        return self._usage(body) if isinstance(body, dict) else Usage()
+
+    async def _post(self, content: bytes, deadline: float, url: str) -> tuple[str, httpx.Response, float]:
+        """The server's URL, its answer, and the seconds it took."""
+        begin = time.monotonic()
+        response = await self._client.send(
+            "POST",
+            self._chat_url(url),
+            headers=self._headers,
+            content=content,
+            timeout_s=max(deadline - begin, 0.001),
+        )
+        return url, self._scrubbed(response), time.monotonic() - begin
+
+    def _chat_url(self, url: str) -> str:
+        return under(url, self.chat_path)
+
+    def _scrubbed(self, response: httpx.Response) -> httpx.Response:
+        """The answer without the key: whatever a server sends may be stored or shown."""
+        for key in self._secrets():
+            response = key.scrub_answer(response)
+        return response
+
+    def _secrets(self) -> list[Key]:
+        return [*([self._key] if self._key else []), *self._header_values]
+
+    def _scrub(self, text: str) -> str:
+        for key in self._secrets():
+            text = key.scrub(text)
+        return text
+
+    async def _fetch(
+        self, url: str, method: str = "GET", content: bytes | None = None, hint: str = ""
+    ) -> httpx.Response:
+        """The answer to a question about the model; a server that loads it is waited for. Raises UnreachableError;
+        JudgeError for any other failure."""
+        until = time.monotonic() + LOADED_WITHIN_S
+        while True:
+            try:
+                response = await self._client.send(
+                    method,
+                    url,
+                    headers=self._headers,
+                    content=content,
+                    timeout_s=min(PREPARE_S, self._timeout_s),
+                )
+            except UnreachableError:
+                raise
+            except CallError as error:
+                raise JudgeError(error.title, error.cause, f"{hint}{error.next_step}") from None
+            if not (response.status_code >= 500 and is_loading(response.status_code, error_of(response))):
+                return self._scrubbed(response)
+            if time.monotonic() > until:
+                raise self._unusable(url, self._scrubbed(response))
+            await asyncio.sleep(LOADING_S)
+
+    def _unusable(self, url: str, response: httpx.Response) -> JudgeError:
+        """The JudgeError for a failed question about the model: no call can work."""
+        fault = self._meaning(url, response, error_of(response))
+        return JudgeError(fault.title, fault.cause, fault.next_step)
+
+    def _look_up_key(self) -> None:
+        """Look up the key and the values of headers.
+
+        Raises JudgeError when the key is missing although the user named its variable or a server needs one, and when
+        a header has no value.
+        """
+        found = find_keys(self._variables(), self.urls, own=self._own)
+        self._header_values = []
+        for name, variable in self._header_env:
+            if variable not in found:
+                raise missing_header(name, variable)
+            self._header_values.append(found[variable])
+            self._headers.update(found[variable].header(name))
+        variable = self._variables()[0] if self._sends_key() else ""
+        self._key = found.get(variable)
+        if self._key is not None:
+            self._headers.update(self._key_header(self._key))
+        elif self._key_variable or self._needs_key():
+            raise missing_key(variable, self.keyed_host if self._needs_key() else self.urls[0])
+
+    def _needs_key(self) -> bool:
+        return self.keyed_host in (urlsplit(url).hostname for url in self.urls)
+
+    def _sends_key(self) -> bool:
+        """The vendor's key is not sent to a gateway that has headers of its own."""
+        return not self._header_env or bool(self._key_variable) or self._needs_key()
+
+    def _variables(self) -> tuple[str, ...]:
+        """The variables whose values are sent: that of the key, then those of headers."""
+        key = (self._key_variable or self.default_key,) if self._sends_key() else ()
+        return (*key, *(variable for _, variable in self._header_env))
+
+    @property
+    def _own(self) -> str:
+        """The vendor, if the judge names no server: then the vendor's own is asked, or the one of the environment."""
+        return "" if self._has_address else self.default_key.partition("_")[0]
+
+    def check_trust(self) -> None:
+        check_trust(self._variables(), self.urls, self._own)
+
+    def secrets(self) -> tuple[Sent, ...]:
+        named = {self._key_variable, *(variable for _, variable in self._header_env)}
+        return pairs_of((name for name in self._variables() if name in named or is_set(name)), self.urls)
+
+    def _key_header(self, key: Key) -> dict[str, str]:
+        return key.bearer()
+
+    def wire(self, request: Request, recorded: Mapping[str, Any], dropped: Sequence[str]) -> WireCall:
+        """The call that sent `request`, with the parameters `recorded` with it and without those the server refused.
+        No key is looked up: its header contains `$NAME`.
+        """
+        before, self._dropped = self._dropped, dict.fromkeys(dropped)
+        body: dict[str, Any] = json.loads(self._body(request).content)
+        url = self._chat_url(self._endpoints.urls[0])
+        self._dropped = before
+        # the schema is recorded by its mode only
+        body.update({k: v for k, v in recorded.items() if k in body and v != "json_schema"})
+        headers = {"Content-Type": "application/json"}
+        variable = self._key_variable or (
+            self.default_key if urlsplit(url).hostname == self.keyed_host else ""
+        )
+        if variable:
+            headers |= self._key_header(Key(variable, f"${variable}"))
+        headers |= {name: f"${named}" for name, named in self._header_env}
+        return WireCall(url, headers, body)
+
+    def _target(self, url: str) -> CallTarget:
+        variable = self._key_variable if self._key is None else self._key.variable
+        return CallTarget(url, self._model, variable, self._scrub, self._address_form(url))
+
+    def _address_form(self, url: str) -> str:
+        """How the address of such a server is written; empty if there is nothing to say."""
+        return ""
+
+
+class BatchAccess(NamedTuple):
+    """Where batches are sent. `headers` contain the key and must not be shown or stored."""
+
+    url: str
+    headers: Mapping[str, str]
+    target: CallTarget
+
+
+class BatchJudge(HttpJudge[Facts]):
+    """A judge that can also write requests and read replies without sending anything, for batches.
+
+    `batch_path` is where the provider would send a single call of a batch.
+    """
+
+    batch_path: str
+
+    def batch_identity(self, known: Capabilities | None) -> Identity:
+        """The identity, as far as it is known without a call.
+
+        `known` are refused parameters, which `batch_body` then leaves out.
+        """
+        self._apply(known)
+        return Identity(name=self._model, endpoints=self._endpoints.urls)
+
+    def batch_access(self) -> BatchAccess:
+        """Where to send batches, and with which key. Raises JudgeError when the key is missing."""
+        self._look_up_key()
+        url = self._endpoints.urls[0]
+        return BatchAccess(url, self._headers, self._target(url))
+
+    def batch_body(self, request: Request) -> bytes:
+        """The body that `ask` would send."""
+        return self._body(request).content
+
+    def read_batch(self, body: bytes, request: Request) -> Reply:
+        """The reply in the body of a batch's result. Raises like `ask`."""
+        response = self._scrubbed(httpx.Response(200, content=body))
+        return self._read_counted(response, self._endpoints.urls[0], request, self._body(request), None)

@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.domain.calls import Message
+from recjudge_tui.domain.judge import Capabilities, JudgeSpec
+from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
+from recjudge_tui.judges.bedrock import BedrockJudge, Secrets, failure_of, make
+from recjudge_tui.judges.keys import Key
+from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.servers.counts import request_count, stats
+from tests.support.servers.process import start
+from tests.support.stub_server import answer, serving
+from tests.support.waiting import HANG_S
+
+MODEL = "test.hash-judge-v1:0"
+CLAUDE = "us.anthropic.claude-sonnet-v1:0"
+SECRET = "planted/secret+key0123456789"
+TOKEN = "planted-session-token-0123"
+
+
+@pytest.fixture(autouse=True)
+def _aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_BEARER_TOKEN_BEDROCK", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+
+
+def judge_at(*urls: str, model: str = MODEL) -> BedrockJudge:
+    return make(JudgeSpec(spec=f"bedrock:{model}", base_urls=urls))
+
+
+async def prepared(*urls: str, model: str = MODEL, **changes: Any) -> BedrockJudge:
+    judge = judge_at(*urls, model=model)
+    await judge.prepare(workload(**changes))
+    return judge
+
+
+def logged(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+async def test_a_call_is_signed_and_sends_the_schema_as_text(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with start("bedrock_api", "--log", log) as server:
+        judge = await prepared(server.url)
+        reply = await judge.ask(asking("lone \ud800 ☃", max_tokens=900))
+        await judge.close()
+    sent = logged(log)[0]
+    assert sent["path"] == "/model/test.hash-judge-v1%3A0/converse"
+    assert "Credential=AKIDEXAMPLE/" in sent["headers"]["authorization"]
+    body = sent["body"]
+    given = body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    assert json.loads(given["schema"]) == SCHEMA
+    assert given["name"] == "verdict"
+    assert body["system"] == [{"text": "You judge lists."}]
+    assert body["messages"] == [{"role": "user", "content": [{"text": "lone ? ☃"}]}]
+    assert body["inferenceConfig"] == {"maxTokens": 900, "temperature": 0.0}
+    assert json.loads(reply.text)["category"] in LABELS
+    assert (reply.structured, reply.stop, reply.model, reply.dropped) == (True, "end_turn", MODEL, ())
+    assert (reply.usage.input, reply.usage.cached_input) == (324, 300)
+    assert reply.usage.output
+    assert reply.latency_s
+
+
+async def test_the_shared_prefix_is_marked_for_models_that_cache(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with start("bedrock_api", "--model", CLAUDE, "--log", log) as server:
+        judge = await prepared(server.url, model=CLAUDE)
+        await judge.ask(asking())
+        await judge.close()
+    assert logged(log)[0]["body"]["system"][-1] == {"cachePoint": {"type": "default"}}
+
+
+@pytest.mark.parametrize("parameter", ["temperature", "outputConfig", "cachePoint"])
+async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) -> None:
+    with start("bedrock_api", "--model", CLAUDE, "--refuse", parameter) as server:
+        judge = await prepared(server.url, model=CLAUDE)
+        replies = [await judge.ask(asking()) for _ in range(3)]
+        asked = request_count(server)
+        await judge.close()
+        again = await prepared(server.url, model=CLAUDE, known=Capabilities(refused=(parameter,)))
+        known = await again.ask(asking())
+        asked_again = request_count(server)
+        await again.close()
+    assert (asked, asked_again) == (4, 5)
+    assert {reply.dropped for reply in [*replies, known]} == {(parameter,)}
+    assert parameter not in replies[0].sent
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "retry"),
+    [
+        ("429", "rate_limit", True),
+        ("500", "server_error", True),
+        ("503", "overloaded", True),
+        ("529", "overloaded", True),
+        ("reset", "connection", True),
+        ("html", "bad_body", True),
+        ("empty_choices", "empty", True),
+        ("refusal", "refusal", False),
+        ("length", "length", False),
+    ],
+)
+async def test_each_fault_has_its_own_error_and_boto_retries_none(fault: str, kind: str, retry: bool) -> None:
+    with start("bedrock_api", "--faults", f"{fault}:1") as server:
+        judge = await prepared(server.url)
+        error = await call_error(judge)
+        asked = request_count(server)
+        reply = await judge.ask(asking())
+        await judge.close()
+    assert (error.kind, error.retry, asked) == (kind, retry, 1)
+    assert json.loads(reply.text)["category"] in LABELS
+
+
+async def test_throttling_says_how_long_to_wait() -> None:
+    throttled = answer(429, {"message": "slow"}, "x-amzn-ErrorType: ThrottlingException", "Retry-After: 7")
+    with serving(lambda line, n: throttled) as stub:
+        judge = await prepared(stub.url)
+        error = await call_error(judge)
+        await judge.close()
+    assert (error.kind, error.retry_after) == ("rate_limit", 7.0)
+
+
+async def test_thinking_is_kept_apart() -> None:
+    with start("bedrock_api", "--thinking") as server:
+        judge = await prepared(server.url)
+        reply = await judge.ask(asking())
+        error = await call_error(judge, asking("too little", max_tokens=1))
+        await judge.close()
+    assert reply.thinking.startswith("Hm: ")
+    assert json.loads(reply.text)["category"] in LABELS
+    assert error.kind == "thinking"
+
+
+async def test_a_prompt_too_long_is_an_overflow() -> None:
+    with start("bedrock_api", "--context", 100) as server:
+        judge = await prepared(server.url)
+        error = await call_error(judge, asking("x" * 200))
+        await judge.close()
+    assert (error.kind, error.retry) == ("overflow", False)
+
+
+async def test_expired_credentials_and_an_unknown_model_end_the_run() -> None:
+    with start("bedrock_api", "--faults", "401:1") as server:
+        judge = await prepared(server.url)
+        expired = await judge_error(judge, in_ask=True)
+        await judge.close()
+        judge = await prepared(server.url, model="no.such-model")
+        unknown = await judge_error(judge, in_ask=True)
+        await judge.close()
+    assert "ExpiredTokenException" in expired.title
+    assert "AWS_PROFILE" in expired.next_step
+    assert "“no.such-model”" in unknown.title
+
+
+async def test_calls_wait_in_threads_of_their_own() -> None:
+    with start("bedrock_api", "--together", 8) as server:
+        judge = await prepared(server.url, concurrency=8)
+        await asyncio.gather(*(judge.ask(asking(f"case {n}")) for n in range(8)))
+        most = stats(server)["max_concurrent"]
+        await judge.close()
+    assert most == 8
+
+
+async def test_the_deadline_ends_a_call_that_hangs() -> None:
+    with start("bedrock_api", "--faults", "hang:1") as server:
+        judge = await prepared(server.url, timeout_s=0.3)
+        error = await call_error(judge)
+        await judge.close()
+    assert (error.kind, error.retry) == ("timeout", True)
+
+
+async def test_a_dead_endpoint_hands_its_calls_to_the_other() -> None:
+    with serving(lambda line, n: b"") as stub:
+        gone = stub.url
+    with start("bedrock_api") as server:
+        judge = await prepared(gone, server.url)
+        replies = [await judge.ask(asking(f"case {n}")) for n in range(3)]
+        await judge.close()
+        judge = await prepared(gone)
+        error = await call_error(judge)
+        await judge.close()
+    assert len(replies) == 3
+    assert (error.kind, error.retry) == ("connection", True)
+
+
+async def test_what_is_missing_is_named_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_REGION")
+    assert "region" in (await judge_error(judge_at())).title
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    identity = await (judge := judge_at()).prepare(workload())
+    await judge.close()
+    assert identity.endpoints == ("https://bedrock-runtime.eu-west-1.amazonaws.com",)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    assert "No AWS credentials" in (await judge_error(judge_at())).title
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    assert "cannot be used" in (await judge_error(judge_at())).title
+
+
+def test_without_boto3_it_says_what_to_install_and_the_others_work() -> None:
+    code = (
+        "import asyncio, sys\n"
+        "sys.modules['boto3'] = None\n"
+        "from recjudge_tui.judges.registry import make_judge, spellings\n"
+        "from recjudge_tui.domain.judge import JudgeSpec, Workload\n"
+        "assert 'bedrock:MODEL' in spellings()\n"
+        "judge = make_judge(JudgeSpec(spec='bedrock:m'))\n"
+        "work = Workload(calls=1, longest_prompt_tokens=1, max_tokens=1, concurrency=1, timeout_s=1)\n"
+        "asyncio.run(judge.prepare(work))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S)
+    assert ended.returncode == 1
+    assert "pip install 'recjudge[bedrock]'" in ended.stderr
+
+
+def test_boto3_is_imported_when_it_is_first_needed() -> None:
+    code = (
+        "import sys\n"
+        "from recjudge_tui.judges.registry import make_judge\n"
+        "from recjudge_tui.domain.judge import JudgeSpec\n"
+        "make_judge(JudgeSpec(spec='bedrock:m'))\n"
+        "assert 'boto3' not in sys.modules and 'botocore' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=HANG_S)
+
+
+def meant(code: str, message: str = "", status: int = 400) -> RecjudgeError:
+    from botocore.exceptions import ClientError
+
+    response: Any = {
+        "Error": {"Code": code, "Message": message},
+        "ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": {}},
+    }
+    secrets = Secrets((Key("AWS secret key", SECRET),))
+    return failure_of(ClientError(response, "Converse"), "http://b", MODEL, secrets)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        ("ServiceQuotaExceededException", 400, "rate_limit"),
+        ("ModelErrorException", 424, "server_error"),
+        ("ModelTimeoutException", 408, "timeout"),
+    ],
+)
+def test_rarer_errors_are_worth_a_retry(code: str, status: int, kind: str) -> None:
+    error = meant(code, "m", status)
+    assert isinstance(error, CallError)
+    assert (error.kind, error.retry) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    "code", ["AccessDeniedException", "UnrecognizedClientException", "ThrottlingException"]
+)
+def test_no_secret_is_in_what_is_said(code: str) -> None:
+    error = meant(code, f"signed with {SECRET}", 403 if code != "ThrottlingException" else 429)
+    assert isinstance(error, CallError if code == "ThrottlingException" else JudgeError)
+    assert "[AWS secret key]" in error.cause
+    assert SECRET not in f"{error} {error!r}"
+
+
+async def test_no_secret_is_in_a_reply_or_the_judge() -> None:
+    echo = {
+        "output": {"message": {"role": "assistant", "content": [{"text": f"{SECRET} {TOKEN}"}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+    }
+    with serving(lambda line, n: answer(200, echo)) as stub:
+        judge = await prepared(stub.url)
+        reply = await judge.ask(asking())
+        seen = f"{reply!r} {judge!r} {vars(judge)!r}"
+        await judge.close()
+    assert reply.text == "[AWS secret key] [AWS session token]"
+    assert SECRET not in seen
+    assert TOKEN not in seen
+
+
+async def test_a_re_ask_keeps_its_turns(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    turns = [("system", "s"), ("user", "u"), ("assistant", "a"), ("user", "again")]
+    request = asking().model_copy(
+        update={"messages": tuple(Message.model_validate({"role": r, "content": c}) for r, c in turns)}
+    )
+    with start("bedrock_api", "--log", log) as server:
+        judge = await prepared(server.url)
+        await judge.ask(request)
+        await judge.close()
+    assert [m["role"] for m in logged(log)[0]["body"]["messages"]] == ["user", "assistant", "user"]

@@ -1,0 +1,568 @@
+"""One exchange: connections, answers that nobody asked for, the cap, the deadline, and why there is no connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import gzip
+import json
+import os
+import random
+import ssl
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+import recjudge_tui
+from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges import http
+from recjudge_tui.judges.base import within
+from recjudge_tui.judges.http import (
+    CERTIFICATE_VARIABLES,
+    Client,
+    UnreachableError,
+    broken,
+    certificates,
+    proxies,
+    tls_context,
+)
+from recjudge_tui.judges.refusals import body_json, body_text
+from tests.support.servers.process import ROOT
+from tests.support.stub_server import answer, serving
+from tests.support.waiting import HANG_S, wait_until
+
+CERTIFICATE = ROOT / "tests" / "support" / "servers" / "self_signed.pem"
+PACKAGE = Path(recjudge_tui.__file__).parent
+# what an OpenSSL server sends before it closes: a fatal alert
+ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
+TEXT = b'{"reply": "' + b"Good Match " * 50 + b'"}'
+BOMB = gzip.compress(bytes(http.MAX_ANSWER + 1), 9)
+WAYS = ("direct", "proxy")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", *CERTIFICATE_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    opened = Client()
+    yield opened
+    await opened.aclose()
+
+
+async def get(client: Client, url: str, timeout_s: float = HANG_S) -> httpx.Response:
+    return await client.send("GET", url, timeout_s=timeout_s)
+
+
+class TestConnections:
+    async def test_calls_that_follow_each_other_share_a_connection(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with serving(lambda line, n: answer(200, {"n": n})) as stub:
+            got = []
+            for n in range(5):
+                got.append(await client.send("POST", stub.url, content=b"x" * n, timeout_s=HANG_S))
+                await asyncio.sleep(1.5 * http.REST_S)
+            assert [reply.json()["n"] for reply in got] == [0, 1, 2, 3, 4]
+            assert stub.connections == 1
+            assert [len(body) for body in stub.bodies] == [0, 1, 2, 3, 4]
+
+    async def test_calls_at_once_have_a_connection_each_and_share_them_later(self, client: Client) -> None:
+        with serving(lambda line, n: answer(200, {})) as stub:
+            for _ in range(3):
+                await asyncio.gather(*(get(client, stub.url) for _ in range(8)))
+                await asyncio.sleep(1.5 * http.REST_S)
+            assert stub.connections <= 8
+            assert len(stub.heads) == 24
+
+    @pytest.mark.parametrize(
+        "response",
+        [
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+            b"HTTP/1.0 200 OK\r\n\r\nabcde",
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde",
+        ],
+    )
+    async def test_every_way_to_end_a_body_is_read(self, client: Client, response: bytes) -> None:
+        with serving(lambda line, n: response) as stub:
+            for _ in range(2):
+                assert (await get(client, stub.url)).content == b"abcde"
+
+    async def test_a_connection_that_the_server_closed_while_idle_is_replaced(self, client: Client) -> None:
+        with serving(lambda line, n: answer(200, {}, "Connection: close")) as stub:
+            for count in (1, 2):
+                assert (await get(client, stub.url)).status_code == 200
+                stub.wait_until_ended(count)
+            assert stub.connections == 2
+
+    async def test_a_request_lost_on_a_kept_connection_is_not_sent_twice(self, client: Client) -> None:
+        with serving(lambda line, n: None if n == 1 else answer(200, {"n": n})) as stub:
+            assert (await get(client, stub.url)).json() == {"n": 0}
+            await asyncio.sleep(1.5 * http.REST_S)
+            with pytest.raises(CallError) as caught:
+                await get(client, stub.url)
+            assert caught.value.kind == "connection"
+            assert (await get(client, stub.url)).json() == {"n": 2}
+
+    async def test_a_cancelled_call_closes_its_connection(self, client: Client) -> None:
+        with serving(lambda line, n: b"") as stub:
+            call = asyncio.ensure_future(get(client, stub.url))
+            await asyncio.to_thread(wait_until, lambda: stub.heads)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            await asyncio.to_thread(stub.wait_until_ended, 1)
+
+    @pytest.mark.parametrize("size", [2, 65_536, 300_000])
+    @pytest.mark.parametrize("rest", [b"HTTP/1.1 200 OK\r\n", b"garbage", answer(200, {"unasked": True})])
+    async def test_a_connection_with_bytes_behind_the_answer_is_not_used_again(
+        self, client: Client, rest: bytes, size: int
+    ) -> None:
+        body = b"%s" % (b"x" * size)
+        with serving(lambda line, n: answer(200, b"%d" % n + body) + rest) as stub:
+            for n in range(3):
+                assert (await get(client, stub.url)).content[:1] == b"%d" % n
+                await asyncio.sleep(1.5 * http.REST_S)
+            assert stub.connections == 3
+
+    @pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+    async def test_an_answer_that_comes_unasked_is_never_that_to_the_next_request(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch, tls: bool
+    ) -> None:
+        """90 % of the answers are followed by another one, in the same moment or a little later, from many connections."""
+        draw = random.Random(3)
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                while head := await reader.readuntil(b"\r\n\r\n"):
+                    await asyncio.sleep(0.002)
+                    writer.write(answer(200, {"asked": head.split()[1].decode()}))
+                    if draw.random() < 0.9:
+                        if draw.random() < 0.7:
+                            await writer.drain()
+                            await asyncio.sleep(draw.choice((0, 0, 0.001, 0.003)))
+                        writer.write(answer(200, {"asked": "nothing"}))
+            writer.close()
+
+        context = None
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(CERTIFICATE)
+            trusting = ssl.create_default_context(cafile=CERTIFICATE)
+            trusting.check_hostname = False
+            monkeypatch.setattr(http, "tls_context", lambda: trusting)
+        server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=context)
+        place = f"http{'s' * tls}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        wrong = 0
+
+        async def work(worker: int) -> None:
+            nonlocal wrong
+            for n in range(25):
+                path = f"/{worker}-{n}"
+                wrong += (await get(client, place + path)).json() != {"asked": path}
+
+        await asyncio.gather(*(work(worker) for worker in range(8)))
+        assert wrong == 0
+        server.close()
+
+    async def test_a_connection_to_a_proxy_serves_one_request(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with serving(lambda line, n: answer(200, {"n": n}) + answer(200, {"unasked": True})) as stub:
+            monkeypatch.setenv("http_proxy", stub.url)
+            assert [(await get(client, "http://models.example")).json()["n"] for _ in range(2)] == [0, 1]
+
+    async def test_a_proxy_is_used_only_where_the_environment_names_one(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with (
+            serving(lambda line, n: answer(200, {"by": "proxy"})) as proxy,
+            serving(lambda line, n: answer(200, {"by": "server"})) as server,
+        ):
+            monkeypatch.setenv("HTTP_PROXY", proxy.url)
+            monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+            assert (await get(client, server.url)).json() == {"by": "server"}
+            assert (await get(client, "http://gpu.example/v1")).json() == {"by": "proxy"}
+
+    @pytest.mark.parametrize("value", ["secret\r\nX-Other: 1", "se\x00cret"])
+    async def test_a_header_cannot_add_another_and_is_not_quoted(self, client: Client, value: str) -> None:
+        with serving(lambda line, n: answer(200, {})) as stub:
+            with pytest.raises(CallError) as caught:
+                await client.send("GET", stub.url, headers={"X-Key": value}, timeout_s=HANG_S)
+            assert "cret" not in str(caught.value)
+            assert stub.heads == []
+
+    async def test_no_cookie_is_kept(self, client: Client) -> None:
+        with serving(lambda line, n: answer(200, {}, "Set-Cookie: a=b")) as stub:
+            for _ in range(2):
+                await get(client, stub.url)
+            assert "cookie" not in "".join(stub.heads).lower()
+            assert all("accept-encoding: gzip, deflate\n" in f"{head.lower()}\n" for head in stub.heads)
+
+
+class TestBodies:
+    async def fetched(
+        self, monkeypatch: pytest.MonkeyPatch, way: str, response: bytes, timeout_s: float = HANG_S
+    ) -> httpx.Response:
+        """The answer of a server that sends these bytes, asked directly or as a proxy."""
+        client = Client()
+        with serving(lambda line, n: response) as stub:
+            if way == "proxy":
+                monkeypatch.setenv("http_proxy", stub.url)
+            url = "http://models.example" if way == "proxy" else stub.url
+            try:
+                return await client.send("POST", url, content=b"{}", timeout_s=timeout_s)
+            finally:
+                await client.aclose()
+
+    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize(
+        ("packing", "packed"),
+        [
+            ("gzip", gzip.compress(TEXT)),
+            ("deflate", zlib.compress(TEXT)),
+            ("deflate", zlib.compress(TEXT)[2:-4]),
+            ("deflate, gzip", gzip.compress(zlib.compress(TEXT))),
+            ("identity", TEXT),
+        ],
+    )
+    async def test_a_packed_answer_is_unpacked(
+        self, monkeypatch: pytest.MonkeyPatch, way: str, packing: str, packed: bytes
+    ) -> None:
+        got = await self.fetched(monkeypatch, way, answer(200, packed, f"Content-Encoding: {packing}"))
+        assert got.content == TEXT
+
+    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize(
+        ("packing", "packed"),
+        [
+            ("gzip", BOMB),
+            ("gzip, gzip", gzip.compress(BOMB)),
+            ("gzip", gzip.compress(TEXT)[:-9]),
+            ("gzip", b"not packed"),
+            ("br", TEXT),
+            ("\xe9", TEXT),
+        ],
+    )
+    async def test_an_answer_that_cannot_be_unpacked_fails_only_its_call(
+        self, monkeypatch: pytest.MonkeyPatch, way: str, packing: str, packed: bytes
+    ) -> None:
+        with pytest.raises(CallError) as caught:
+            await self.fetched(monkeypatch, way, answer(200, packed, f"Content-Encoding: {packing}"))
+        assert (caught.value.kind, caught.value.retry) == ("bad_body", True)
+
+    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Long: "])
+    async def test_an_answer_without_end_is_left_at_the_limit(
+        self, monkeypatch: pytest.MonkeyPatch, way: str, head: bytes
+    ) -> None:
+        monkeypatch.setattr(http, "MAX_ANSWER", 100_000)
+        with pytest.raises(CallError) as caught:
+            await self.fetched(monkeypatch, way, head + b"x" * 5_000_000)
+        assert caught.value.kind == "bad_body"
+
+    @pytest.mark.parametrize("way", WAYS)
+    async def test_the_deadline_holds_for_the_whole_exchange(
+        self, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        """Something comes all the time, and never the end."""
+
+        async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    writer.write(b"x")
+                    await writer.drain()
+                    await asyncio.sleep(0.01)
+
+        server = await asyncio.start_server(drip, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        if way == "proxy":
+            monkeypatch.setenv("http_proxy", url)
+        client = Client()
+        with pytest.raises(CallError) as caught:
+            await get(client, "http://models.example" if way == "proxy" else url, timeout_s=0.2)
+        await client.aclose()
+        server.close()
+        assert (caught.value.kind, caught.value.retry) == ("timeout", True)
+
+    @pytest.mark.parametrize("charset", ["hex", "undefined", "rot13", "utf-16", "no-such"])
+    def test_the_charset_that_a_server_names_is_ignored(self, charset: str) -> None:
+        headers = {"Content-Type": f"text/html; charset={charset}"}
+        assert body_text(httpx.Response(200, headers=headers, content=b"<p>\xff")) == "<p>\ufffd"
+
+    @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 50_000])
+    def test_json_too_deep_to_read_is_no_json(self, deep: bytes) -> None:
+        with pytest.raises(ValueError, match=r"deep|Expecting"):
+            body_json(httpx.Response(200, content=deep))
+
+
+class TestDeadline:
+    async def test_a_late_result_is_cancelled(self) -> None:
+        cancelled = asyncio.Event()
+
+        async def slow() -> None:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+        assert await within(5, asyncio.sleep(0, "done")) == "done"
+        with pytest.raises(asyncio.TimeoutError):
+            await within(0.01, slow())
+        assert cancelled.is_set()
+
+    @pytest.mark.parametrize("answered", [False, True])
+    async def test_a_cancellation_is_not_swallowed_even_when_the_result_comes_at_the_same_moment(
+        self, answered: bool
+    ) -> None:
+        result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(within(60, result))
+        await asyncio.sleep(0)
+        if answered:
+            result.set_result("an answer")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    def test_the_package_uses_no_other_time_limit(self) -> None:
+        users = [
+            path.name for path in PACKAGE.rglob("*.py") if "asyncio.wait_for(" in path.read_text("utf-8")
+        ]
+        assert users == []
+
+
+class TestNoConnection:
+    def asked(self, url: str) -> CallError | JudgeError:
+        """The failure of a request to this URL."""
+
+        async def ask() -> None:
+            client = Client()
+            try:
+                await get(client, url)
+            finally:
+                await client.aclose()
+
+        with pytest.raises((CallError, JudgeError)) as caught:
+            asyncio.run(ask())
+        return caught.value
+
+    def asked_a_server(
+        self, scheme: str, reply: bytes, tls: ssl.SSLContext | None = None, proxy: str = ""
+    ) -> CallError | JudgeError:
+        """The failure of a request to a server, or proxy, on this machine that answers anything with these bytes."""
+
+        async def ask() -> None:
+            async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await reader.read(1000)
+                writer.write(reply)
+                writer.close()
+
+            server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+            place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            if proxy:
+                os.environ["ALL_PROXY"] = proxy.format(place)
+            client = Client()
+            try:
+                await get(client, f"{scheme}://{'server.invalid' if proxy else place}")
+            finally:
+                os.environ.pop("ALL_PROXY", None)
+                await client.aclose()
+                server.close()
+
+        with pytest.raises((CallError, JudgeError)) as caught:
+            asyncio.run(ask())
+        return caught.value
+
+    def test_a_closed_port_is_explained_without_error_numbers(self) -> None:
+        with serving(lambda line, n: b"") as stub:
+            gone = stub.url
+        fault = self.asked(gone)
+        assert isinstance(fault, UnreachableError)
+        assert fault.cause == "Connection refused"
+        name = self.asked("http://no-such-host.invalid")
+        assert isinstance(name, UnreachableError)
+        assert "Errno" not in name.cause
+
+    def test_tls_to_a_plain_port_says_so(self) -> None:
+        fault = self.asked_a_server("https", b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        assert isinstance(fault, UnreachableError)
+        assert "does not speak TLS" in fault.title
+        assert "http://" in fault.next_step
+
+    def test_a_plain_request_to_a_port_of_tls_says_so(self) -> None:
+        fault = self.asked_a_server("http", ALERT)
+        assert isinstance(fault, UnreachableError)
+        assert fault.title.endswith("speaks TLS")
+        assert "https://" in fault.next_step
+        assert "https://" in self.asked_a_server("http", b"").next_step
+
+    def test_an_unsigned_certificate_is_reported_as_such(self) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+        fault = self.asked_a_server("https", b"", context)
+        assert "certificate" in fault.title
+        assert "elf-signed" in fault.cause or "elf signed" in fault.cause
+        assert "SSL_CERT_FILE" in fault.next_step
+
+    @pytest.mark.parametrize(
+        ("cause", "said"),
+        [
+            (ssl.SSLError(1, "[SSL: NO_SHARED_CIPHER] no shared cipher"), "no shared cipher"),
+            (OSError(24, "Too many open files"), "Too many files are open. Raise the limit"),
+        ],
+    )
+    def test_a_failure_of_tls_or_of_this_machine_is_not_the_fault_of_the_server(
+        self, cause: OSError, said: str
+    ) -> None:
+        error = httpx.ConnectError(str(cause))
+        error.__cause__ = cause
+        assert said.partition(".")[0] in str(broken("https://server", error))
+
+    @pytest.mark.parametrize("scheme", ["http", "https"])
+    def test_a_dead_proxy_is_named_without_its_password(
+        self, monkeypatch: pytest.MonkeyPatch, scheme: str
+    ) -> None:
+        monkeypatch.setenv(f"{scheme}_proxy", "http://user:planted-key@127.0.0.1:9")
+        fault = self.asked(f"{scheme}://server.invalid")
+        assert "through the proxy http://127.0.0.1:9" in fault.title
+        assert "NO_PROXY" in fault.next_step
+        assert "planted-key" not in str(fault)
+
+    @pytest.mark.parametrize(
+        ("proxy", "title"),
+        [
+            ("socks5://127.0.0.1:9", "socksio"),
+            ("http://[::1", "no valid address"),
+            ("ftp://host:1", "no valid address"),
+        ],
+    )
+    def test_a_proxy_that_cannot_be_used_is_a_fault_of_the_environment(
+        self, monkeypatch: pytest.MonkeyPatch, proxy: str, title: str
+    ) -> None:
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        # also where the package is installed
+        monkeypatch.setitem(__import__("sys").modules, "socksio", None)
+        fault = self.asked("https://server.invalid")
+        assert isinstance(fault, JudgeError)
+        assert title in fault.title
+        assert ("recjudge[socks]" in fault.next_step) == proxy.startswith("socks")
+
+    # httpcore2 leaves the connection to the garbage collector
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+    @pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x05\xff"])
+    def test_a_socks_proxy_that_refuses_is_named_without_its_password(self, reply: bytes) -> None:
+        fault = self.asked_a_server("http", reply, proxy="socks5://user:planted-key@{}")
+        kind, message = type(fault), str(fault)
+        del fault
+        gc.collect()
+        assert kind is UnreachableError
+        assert "through the proxy socks5://127.0.0.1:" in message
+        assert "planted-key" not in message
+
+    def test_proxies_have_no_password(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTPS_PROXY", "http://user:planted-key@proxy.test:3128")
+        monkeypatch.setenv("ALL_PROXY", "user:planted-key@other.test:1")
+        assert proxies() == {"https": "http://proxy.test:3128", "all": "other.test:1"}
+
+
+class TestCertificates:
+    def shakes_hands(self, platform: str) -> bool:
+        """Whether a connection to a server with the certificate that signs itself is made."""
+
+        async def ask() -> None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(CERTIFICATE)
+
+            async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                writer.close()
+
+            server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=context)
+            port = server.sockets[0].getsockname()[1]
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls_context(platform))
+                writer.close()
+            finally:
+                server.close()
+
+        try:
+            asyncio.run(ask())
+        except ssl.SSLCertVerificationError:
+            return False
+        return True
+
+    @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+    @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+    def test_an_authority_that_is_named_is_trusted_on_every_system(
+        self, monkeypatch: pytest.MonkeyPatch, platform: str, variable: str
+    ) -> None:
+        assert not self.shakes_hands(platform)
+        monkeypatch.setenv(variable, str(CERTIFICATE))
+        assert self.shakes_hands(platform)
+        assert str(certificates(platform)) == f"{variable}: {CERTIFICATE}"
+
+    def test_without_a_variable_the_system_decides(self) -> None:
+        assert str(certificates("darwin")) == str(certificates("win32")) == "the system's"
+        assert str(certificates("linux")).startswith("the system's: /")
+
+    @pytest.mark.parametrize("variable", CERTIFICATE_VARIABLES)
+    @pytest.mark.parametrize("content", [None, ""])
+    def test_a_file_of_certificates_that_cannot_be_read_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None, variable: str
+    ) -> None:
+        path = tmp_path / "authorities.pem"
+        if content is not None:
+            path.write_text(content, encoding="utf-8")
+        monkeypatch.setenv(variable, str(path))
+        fault = TestNoConnection().asked("https://127.0.0.1:9")
+        assert isinstance(fault, JudgeError)
+        assert f"{variable}: {path}" in fault.cause
+        assert variable in fault.next_step
+
+
+async def test_long_answers_at_once_take_no_more_memory_than_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process of its own: 32 endless bodies, each left at 16 MiB."""
+    program = """
+import asyncio, resource, sys
+from recjudge_tui.errors import CallError
+from recjudge_tui.judges.http import Client
+async def main():
+    client = Client()
+    async def ask():
+        try:
+            await client.send("GET", sys.argv[1], timeout_s=100)
+        except CallError as error:
+            return error.kind
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kinds = await asyncio.gather(*(ask() for _ in range(32)))
+    print(set(kinds), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+asyncio.run(main())
+"""
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(bytes(1 << 20))
+                await writer.drain()
+
+    server = await asyncio.start_server(flood, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    child = await asyncio.create_subprocess_exec(
+        __import__("sys").executable, "-c", program, url, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+    )
+    out, _ = await child.communicate()
+    server.close()
+    kinds, megabytes = out.decode().rsplit(maxsplit=1)
+    assert kinds == "{'bad_body'}"
+    assert int(megabytes) < 32 * 16 * 1.5, json.dumps(out.decode())

@@ -1,0 +1,260 @@
+"""Images in the bodies of every vendor, and what it means when a server refuses them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from recjudge_tui.domain.calls import Message, Request
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.base import takes_images
+from recjudge_tui.judges.refusals import ServerError, is_blind
+from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.servers import without_images
+from tests.support.images import asking_with_images
+from tests.support.judge_calls import workload
+from tests.support.servers.process import ServerProcess
+from tests.support.stub_server import Stub, answer, completion, serving
+
+GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
+ANTHROPIC_REPLY = {"type": "message", "content": [{"type": "text", "text": GOOD}], "stop_reason": "end_turn"}
+OLLAMA_REPLY = {"model": "m", "message": {"role": "assistant", "content": GOOD}, "done_reason": "stop"}
+BEDROCK_REPLY = {
+    "output": {"message": {"role": "assistant", "content": [{"text": GOOD}]}},
+    "stopReason": "end_turn",
+    "usage": {"inputTokens": 900, "outputTokens": 5, "totalTokens": 905},
+    "metrics": {"latencyMs": 5},
+}
+TEXTS = ("1. Film 0 [image 1]", "\n2. Film 1 [image 2]", "\nJudge it.")
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted/secret+key0123456789")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+async def asked(spec: str, response: bytes, request: Request, **changes: Any) -> Stub:
+    """What the judge sent to a server that answers every request with `response`."""
+
+    def script(line: str, _: int) -> bytes:
+        if line.startswith("GET /api/version"):
+            return answer(200, {"version": "0.12.0"})
+        if line.startswith("GET /api/tags"):
+            return answer(200, {"models": [{"model": "m", "name": "m", "digest": "d"}]})
+        if line.startswith("POST /api/show"):
+            return answer(200, {"model_info": {}, "capabilities": ["completion", "vision"]})
+        return answer(404, {"error": {"message": "no list"}}) if line.startswith("GET") else response
+
+    with serving(script) as stub:
+        judge = make_judge(JudgeSpec(spec=spec, base_urls=(stub.url,)))
+        try:
+            await judge.prepare(workload(**changes))
+            await judge.ask(request)
+        finally:
+            await judge.close()
+    return stub
+
+
+def data(request: Request) -> list[str]:
+    return [base64.b64encode(placed.data).decode() for placed in request.messages[1].images]
+
+
+async def test_openai_gets_parts_in_their_order() -> None:
+    request = asking_with_images()
+    body = (await asked("openai:m", answer(200, completion(GOOD)), request, images=True)).sent()
+    one, two = data(request)
+    assert body["messages"] == [
+        {"role": "system", "content": "You judge lists."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": TEXTS[0]},
+                {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{one}"}},
+                {"type": "text", "text": TEXTS[1]},
+                {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{two}"}},
+                {"type": "text", "text": TEXTS[2]},
+            ],
+        },
+    ]
+
+
+async def test_anthropic_gets_blocks_in_their_order() -> None:
+    request = asking_with_images()
+    body = (await asked("anthropic:m", answer(200, ANTHROPIC_REPLY), request, images=True)).sent()
+    one, two = data(request)
+    blocks = body["messages"][0]["content"]
+    assert [block.get("text") for block in blocks] == [TEXTS[0], None, TEXTS[1], None, TEXTS[2]]
+    assert [block["source"] for block in blocks if block["type"] == "image"] == [
+        {"type": "base64", "media_type": "image/jpeg", "data": one},
+        {"type": "base64", "media_type": "image/jpeg", "data": two},
+    ]
+    assert body["system"][0]["text"] == "You judge lists."
+
+
+async def test_bedrock_gets_blocks_in_their_order() -> None:
+    request = asking_with_images()
+    body = (await asked("bedrock:m", answer(200, BEDROCK_REPLY), request, images=True)).sent()
+    one, two = data(request)
+    assert body["messages"][0]["content"] == [
+        {"text": TEXTS[0]},
+        {"image": {"format": "jpeg", "source": {"bytes": one}}},
+        {"text": TEXTS[1]},
+        {"image": {"format": "jpeg", "source": {"bytes": two}}},
+        {"text": TEXTS[2]},
+    ]
+
+
+async def test_ollama_gets_the_images_in_order_beside_the_numbered_text() -> None:
+    request = asking_with_images()
+    body = (await asked("ollama:m", answer(200, OLLAMA_REPLY), request, images=True)).sent()
+    assert body["messages"][0] == {"role": "system", "content": "You judge lists."}
+    assert body["messages"][1] == {"role": "user", "content": "".join(TEXTS), "images": data(request)}
+
+
+async def test_ollama_takes_no_place_of_an_image_from_the_data() -> None:
+    request = asking_with_images(1)
+    told = request.messages[1]
+    hostile = told.model_copy(update={"content": told.content + "[img] [img-0]"})
+    changed = request.model_copy(update={"messages": (request.messages[0], hostile)})
+    body = (await asked("ollama:m", answer(200, OLLAMA_REPLY), changed)).sent()
+    assert "[img" not in body["messages"][1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reply"),
+    [
+        ("openai:m", completion(GOOD)),
+        ("anthropic:m", ANTHROPIC_REPLY),
+        ("bedrock:m", BEDROCK_REPLY),
+        ("ollama:m", OLLAMA_REPLY),
+    ],
+)
+async def test_two_images_without_text_between_them(spec: str, reply: dict[str, Any]) -> None:
+    request = asking_with_images()
+    placed = tuple(image.model_copy(update={"at": 0}) for image in request.messages[1].images)
+    message = Message(role="user", content="\n", images=placed)
+    bare = Request(messages=(message,), reply_schema={"type": "object"})
+    body = (await asked(spec, answer(200, reply), bare)).sent()
+    assert without_images(json.dumps(body).encode())[1] == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "message"),
+    [
+        (
+            "openai:m",
+            500,
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+        ),
+        ("openai:m", 500, "image input is not supported by this server"),
+        ("openai:m", 500, 'Failed to parse messages: Unsupported content part type: "image_url"'),
+        ("openai:m", 400, "Invalid content type. image_url is only supported by certain models."),
+        ("openai:m", 422, "messages[1]: unknown variant `image_url`, expected `text`"),
+        ("openai:m", 404, "No endpoints found that support image input"),
+        ("openai:m", 400, "m is not a multimodal model"),
+        ("openai:m", 400, "At most 0 image(s) may be provided in one prompt."),
+        ("openai:m", 400, "'messages.1.content' must be a string"),
+        ("anthropic:m", 400, "messages.0.content.1: image input is not supported by this model"),
+        ("bedrock:m", 400, "This model doesn't support the image content block that you provided."),
+        ("ollama:m", 500, "this model is missing data required for image input: not supported"),
+    ],
+)
+async def test_a_model_that_does_not_see_ends_the_run_at_once(spec: str, status: int, message: str) -> None:
+    error = {"message": message, "type": "invalid_request_error"}
+    body: Any = {"message": message} if spec.startswith("bedrock") else {"error": error}
+    headers = ("x-amzn-ErrorType: ValidationException",) if spec.startswith("bedrock") else ()
+    with pytest.raises(JudgeError, match="The model “m” does not see images") as caught:
+        await asked(spec, answer(status, body, *headers), asking_with_images())
+    assert "--images" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Could not process image"),
+        (400, "image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes, not supported"),
+        (400, "Unsupported parameter: 'temperature' is not supported with this model."),
+        (400, "messages.0.content.3.image.source.base64: Invalid base64 data: corrupt, not supported"),
+        (500, "this model only supports one image while more than one image requested"),
+        (429, "image input is not supported"),
+        (200, "image input is not supported"),
+    ],
+)
+def test_other_errors_are_not_blindness(status: int, message: str) -> None:
+    assert not is_blind(status, ServerError(message))
+
+
+async def test_without_images_such_an_error_is_an_ordinary_one() -> None:
+    request = asking_with_images()
+    bare = request.model_copy(update={"messages": request.messages[:1]})
+    with pytest.raises(CallError):
+        await asked("openai:m", answer(422, {"error": {"message": "image_url is not supported"}}), bare)
+
+
+async def test_ollama_says_beforehand_that_the_model_does_not_see() -> None:
+    def script(line: str, _: int) -> bytes:
+        if line.startswith("GET /api/version"):
+            return answer(200, {"version": "0.12.0"})
+        if line.startswith("GET /api/tags"):
+            return answer(200, {"models": [{"model": "m", "name": "m", "digest": "d"}]})
+        return answer(200, {"model_info": {}, "capabilities": ["completion"]})
+
+    with serving(script) as stub:
+        judge = make_judge(JudgeSpec(spec="ollama:m", base_urls=(stub.url,)))
+        with pytest.raises(JudgeError, match="does not see images"):
+            await judge.prepare(workload(images=True))
+        await judge.prepare(workload())
+        await judge.close()
+
+
+async def test_openrouter_says_beforehand_what_the_model_takes() -> None:
+    entry = {"id": "m", "architecture": {"input_modalities": ["text"]}}
+    with serving(lambda *_: answer(200, {"data": [entry]})) as stub:
+        judge = make_judge(JudgeSpec(spec="openai:m", base_urls=(stub.url,)))
+        with pytest.raises(JudgeError, match="does not see images"):
+            await judge.prepare(workload(images=True))
+        entry["architecture"] = {"input_modalities": ["text", "image"]}
+        await judge.prepare(workload(images=True))
+        await judge.close()
+
+
+async def test_a_real_llama_cpp_without_vision_reports_it(llama_server: ServerProcess) -> None:
+    judge = make_judge(JudgeSpec(spec="openai:tiny-stair", base_urls=(llama_server.url,)))
+    with pytest.raises(JudgeError, match="The model “tiny-stair” does not see images"):
+        await judge.prepare(workload(images=True))
+    await judge.prepare(workload())
+    with pytest.raises(JudgeError, match="The model “tiny-stair” does not see images") as error:
+        await judge.ask(asking_with_images())
+    await judge.close()
+    assert "image" in error.value.cause
+
+
+def test_the_size_of_a_body_does_not_count_its_images() -> None:
+    request = asking_with_images(3)
+    body = json.dumps({"a": data(request), "b": "/9j/ is no image"}).encode()
+    text, images = without_images(body)
+    assert images == 3
+    assert text == b'{"a": ["", "", ""], "b": "/9j/ is no image"}'
+
+
+@pytest.mark.parametrize(
+    ("spec", "takes"),
+    [
+        ("openai:m", True),
+        ("anthropic:m", True),
+        ("bedrock:m", True),
+        ("ollama:m", True),
+        ("replay:f", True),
+        ("rules", False),
+        ("random", False),
+    ],
+)
+def test_which_judges_take_images(spec: str, takes: bool) -> None:
+    assert takes_images(make_judge(JudgeSpec(spec=spec))) is takes

@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import ollama
+import pytest
+
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.errors import CallError
+from recjudge_tui.judges.ollama import OllamaJudge, check_prompt_count, context_for, make, server_urls
+from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.servers.process import ServerProcess, start
+from tests.support.stub_server import Script, answer, serving
+
+PLANTED = "planted-key-0123456789"
+GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
+
+
+def judge_at(*urls: str, model: str = "hash-judge", key: str = "") -> OllamaJudge:
+    return make(JudgeSpec(spec=f"ollama:{model}", base_urls=urls, api_key_env=key))
+
+
+def chat(content: str | None = GOOD, reason: str = "stop", thinking: str = "", **counts: Any) -> bytes:
+    message = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}
+    return answer(200, {"model": "m", "message": message, "done": True, "done_reason": reason, **counts})
+
+
+def scripted(*responses: bytes) -> Script:
+    turn = iter(range(1000))
+    return lambda line, n: responses[min(next(turn), len(responses) - 1)]
+
+
+async def one_error(*responses: bytes) -> CallError:
+    with serving(scripted(*responses)) as stub:
+        judge = judge_at(stub.url)
+        error = await call_error(judge)
+        await judge.close()
+    return error
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://0.0.0.0:11434"),
+        (":11500", "http://127.0.0.1:11500"),
+        ("gpu-box:8000", "http://gpu-box:8000"),
+        ("[::1]", "http://[::1]:11434"),
+        ("https://ollama.example/", "https://ollama.example"),
+    ],
+)
+def test_ollama_host_is_read_in_all_its_forms(monkeypatch: pytest.MonkeyPatch, host: str, url: str) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    assert server_urls(()) == (url,)
+    assert server_urls(("http://option:1/v1/",)) == ("http://option:1",)
+
+
+async def test_a_call_sends_the_schema_and_one_context_length_and_forbids_truncation(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with start("ollama_api", "--log", log) as server:
+        judge = judge_at(server.url)
+        identity = await judge.prepare(workload(longest_prompt_tokens=5000, max_tokens=1000))
+        replies = [await judge.ask(asking(text, max_tokens=900)) for text in ("a", "b \ud800")]
+        await judge.close()
+    chats = [
+        line["body"] for line in map(json.loads, log.read_text().splitlines()) if line["path"] == "/api/chat"
+    ]
+    options = {"num_ctx": 7168, "num_predict": 900, "temperature": 0.0, "seed": 7}
+    assert [body["options"] for body in chats] == [options, options]
+    sent = {k: chats[0][k] for k in ("format", "truncate", "shift", "stream", "keep_alive")}
+    assert sent == {"format": SCHEMA, "truncate": False, "shift": False, "stream": False, "keep_alive": "10m"}
+    assert chats[1]["messages"][1]["content"] == "b ?"
+    assert json.loads(replies[0].text)["category"] in LABELS
+    assert (replies[0].structured, replies[0].stop, replies[0].dropped) == (True, "stop", ())
+    assert replies[0].usage.input
+    assert replies[0].sent["format"] == "json_schema"
+    assert (identity.name, identity.context_length, len(identity.digest)) == ("hash-judge", 32768, 64)
+    assert identity.details["num_ctx"] == 7168
+    assert identity.details["server"] == ["ollama 0.13.5"]
+
+
+async def test_thinking_is_kept_apart() -> None:
+    with start("ollama_api", "--thinking") as server:
+        judge = judge_at(server.url)
+        await judge.prepare(workload())
+        reply = await judge.ask(asking())
+        error = await call_error(judge, asking(max_tokens=2))
+        await judge.close()
+    assert reply.thinking.startswith("First impression")
+    assert json.loads(reply.text)["category"] in LABELS
+    assert (error.kind, error.retry) == ("thinking", False)
+
+
+async def test_an_answer_that_is_cut_off_is_reported(ollama_server: ServerProcess) -> None:
+    judge = judge_at(ollama_server.url)
+    error = await call_error(judge, asking(max_tokens=5))
+    await judge.close()
+    assert (error.kind, error.retry) == ("length", False)
+
+
+async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server: ServerProcess) -> None:
+    judge = judge_at(ollama_server.url)
+    await judge.prepare(workload())
+    error = await call_error(judge, asking("words and " * 3000))
+    await judge.close()
+    assert (error.kind, error.retry) == ("overflow", False)
+    assert "the context holds 4096" in error.title
+    assert re.search(r"By estimate it has \d+ to \d+ tokens, and its reply may take 2048", error.cause)
+
+
+async def test_a_model_without_structured_output_answers_in_prose() -> None:
+    with start("ollama_api", "--no-structured") as server:
+        judge = judge_at(server.url)
+        reply = await judge.ask(asking())
+        await judge.close()
+    assert reply.text.startswith("My impression")
+    assert reply.structured is False
+
+
+async def test_a_server_that_refuses_the_format_is_asked_without_it_from_then_on() -> None:
+    refusal = answer(400, {"error": "this model does not support structured output"})
+    with serving(scripted(refusal, chat("Good Match"))) as stub:
+        judge = judge_at(stub.url)
+        replies = [await judge.ask(asking()) for _ in range(2)]
+        await judge.close()
+    assert ["format" in stub.sent(n) for n in range(3)] == [True, False, False]
+    assert [reply.dropped for reply in replies] == [("format",), ("format",)]
+    assert not replies[0].structured
+
+
+async def test_no_server_says_how_to_start_it() -> None:
+    with serving(scripted(b"")) as stub:
+        gone = stub.url
+    judge = judge_at(gone)
+    error, call = await judge_error(judge), await call_error(judge)
+    await judge.close()
+    assert error.title == f"No Ollama server at {gone}"
+    assert "ollama serve" in error.next_step
+    assert (call.kind, call.retry) == ("connection", True)
+
+
+async def test_a_model_not_pulled_is_named_with_those_that_are(ollama_server: ServerProcess) -> None:
+    judge = judge_at(ollama_server.url, model="nope:7b")
+    error, in_call = await judge_error(judge), await judge_error(judge, in_ask=True)
+    await judge.close()
+    assert "ollama pull nope:7b" in error.next_step
+    assert "hash-judge:latest, other:1b" in error.cause
+    assert "ollama pull nope:7b" in in_call.next_step
+
+
+async def test_one_prompt_that_cannot_fit_fails_alone_and_the_others_are_judged() -> None:
+    with start("ollama_api", "--context", "6000") as server:
+        judge = judge_at(server.url)
+        identity = await judge.prepare(workload(longest_prompt_tokens=9000, max_tokens=1000))
+        error = await call_error(judge, asking("words and " * 3000))
+        reply = await judge.ask(asking())
+        await judge.close()
+    assert identity.details["num_ctx"] == 6000
+    assert (error.kind, error.retry) == ("overflow", False)
+    assert "6000" in error.title
+    assert reply.structured
+
+
+async def test_a_reply_that_ended_because_the_context_was_full_is_an_overflow_with_the_numbers() -> None:
+    error = await one_error(chat('{"reasoning": "so', "length", prompt_eval_count=3000, eval_count=1096))
+    assert error.kind == "overflow"
+    assert "3000 tokens" in error.title
+    assert "4096" in error.title
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reply", "thinks", "context", "num_ctx"),
+    [
+        (100, 100, False, None, 4096),
+        (3000, 1000, False, None, 5120),
+        (3000, 840, False, None, 4096),
+        (3000, 841, False, None, 5120),
+        (3000, 1000, False, 4500, 4500),
+        (9000, 1000, False, 4500, 4500),
+        (100, 100, False, 2048, 2048),
+        (3000, 2048, True, None, 12288),
+        (3000, 2048, True, 8192, 8192),
+    ],
+)
+def test_the_context_of_a_run(
+    prompt: int, reply: int, thinks: bool, context: int | None, num_ctx: int
+) -> None:
+    work = workload(longest_prompt_tokens=prompt, max_tokens=reply)
+    assert context_for(work, context, thinks=thinks) == num_ctx
+
+
+LONG = asking("x" * 8000)  # at least 1,000 tokens
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"prompt_eval_count": 4096},  # it fills the context
+        {"prompt_eval_count": 700},  # fewer than the last message alone
+        {"prompt_eval_count": 20, "prompt_eval_cached_count": 10},  # whole by its own word, and yet too few
+    ],
+)
+def test_a_prompt_that_was_cut_silently_is_an_overflow(counts: dict[str, int]) -> None:
+    with pytest.raises(CallError) as caught:
+        check_prompt_count(LONG, counts, 4096)
+    assert caught.value.kind == "overflow"
+
+
+@pytest.mark.parametrize(
+    ("counts", "suspicious"),
+    [
+        ({"prompt_eval_count": 2000}, False),
+        ({"prompt_eval_count": 2000, "prompt_eval_cached_count": 1900}, False),
+        ({}, False),
+        (
+            {"prompt_eval_count": 1},
+            True,
+        ),  # a prompt cached as a whole, on servers that do not count the cache
+        ({"prompt_eval_count": 1001}, True),  # the shared beginning may have been cached
+    ],
+)
+def test_a_low_count_that_a_cache_explains_is_only_recorded(counts: dict[str, int], suspicious: bool) -> None:
+    assert ("prompt_count_suspicious" in check_prompt_count(LONG, counts, 4096)) == suspicious
+
+
+async def test_the_suspicion_is_stored_with_the_call() -> None:
+    with serving(scripted(chat(prompt_eval_count=1))) as stub:
+        judge = judge_at(stub.url)
+        reply = await judge.ask(LONG)
+        await judge.close()
+    assert reply.sent["prompt_count_suspicious"]["counted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("response", "kind", "retry"),
+    [
+        (answer(503, {"error": "server busy"}), "overloaded", True),
+        (answer(500, {"error": "llama runner process has terminated"}), "server_error", True),
+        (answer(429, {"error": "slow"}, "Retry-After: 2"), "rate_limit", True),
+        (answer(307, b"", "Location: http://127.0.0.1:1/"), "redirect", False),
+        (answer(400, ["odd"]), "bad_request", False),
+        (answer(200, b"<html>"), "bad_body", True),
+        (answer(200, []), "bad_body", True),
+        (answer(200, {"done": True}), "bad_body", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "bad_body", True),
+        (chat(""), "empty", True),
+        (chat(None), "empty", True),
+        (chat("", "load"), "empty", True),
+        (chat("<think>hm", "length"), "thinking", False),
+    ],
+)
+async def test_each_failure_has_its_own_error(response: bytes, kind: str, retry: bool) -> None:
+    error = await one_error(response)
+    assert (error.kind, error.retry) == (kind, retry)
+    assert error.retry_after == (2.0 if kind == "rate_limit" else None)
+
+
+async def test_a_model_too_big_for_the_memory_ends_the_run() -> None:
+    with serving(scripted(answer(500, {"error": "model requires more system memory (9 GiB)"}))) as stub:
+        judge = judge_at(stub.url)
+        error = await judge_error(judge, in_ask=True)
+        await judge.close()
+    assert "does not fit into memory" in error.title
+
+
+async def test_what_is_no_ollama_server_is_said_to_be_none() -> None:
+    with serving(scripted(answer(404, b"not found"))) as stub:
+        judge = judge_at(stub.url)
+        error = await judge_error(judge)
+        await judge.close()
+    assert stub.url in error.title
+
+
+async def test_the_deadline_and_cancelling_close_the_connection() -> None:
+    with serving(lambda line, n: b"" if "chat" in line else answer(404, {})) as stub:
+        judge = judge_at(stub.url)
+        judge._timeout_s = 0.1
+        assert (await call_error(judge)).kind == "timeout"
+        await asyncio.to_thread(stub.wait_until_ended, 1)
+        judge._timeout_s = 20
+        call = asyncio.ensure_future(judge.ask(asking()))
+        while len(stub.heads) < 2:
+            await asyncio.sleep(0.005)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.to_thread(stub.wait_until_ended, 2)
+        await judge.close()
+
+
+@pytest.mark.parametrize("variable", ["OLLAMA_API_KEY", "MY_KEY"])
+async def test_a_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, PLANTED)
+    refused = answer(401, {"error": f"unauthorized: {PLANTED}"})
+    with serving(scripted(refused, chat(PLANTED, PLANTED, PLANTED))) as stub:
+        judge = judge_at(stub.url, key="" if variable == "OLLAMA_API_KEY" else variable)
+        judge._look_up_key()
+        error = await judge_error(judge, in_ask=True)
+        reply = await judge.ask(asking())
+        await judge.close()
+    assert f"bearer {PLANTED}" in stub.heads[0].lower()
+    assert variable in error.title
+    assert PLANTED not in f"{error} {error!r} {reply!r} {judge!r} {vars(judge)!r}"
+
+
+async def test_several_servers_share_the_calls_and_must_hold_the_same_model() -> None:
+    with start("ollama_api") as one, start("ollama_api") as two:
+        judge = judge_at(one.url, two.url)
+        identity = await judge.prepare(workload())
+        one.stop()
+        replies = [await judge.ask(asking(f"case {i}")) for i in range(3)]
+        await judge.close()
+    assert identity.endpoints == (one.url, two.url)
+    assert len(replies) == 3
+    shown = answer(200, {"model_info": {}})
+
+    def other(line: str, n: int) -> bytes:
+        tags = {"models": [{"name": "hash-judge:latest", "model": "hash-judge:latest", "digest": "f" * 64}]}
+        return shown if "show" in line else answer(200, {"version": "1", **tags})
+
+    with start("ollama_api") as real, serving(other) as stub:
+        judge = judge_at(real.url, stub.url)
+        error = await judge_error(judge)
+        await judge.close()
+    assert "different models" in error.title
+
+
+async def test_a_call_equals_that_of_ollamas_client_except_that_the_prompt_may_not_be_cut(
+    tmp_path: Path,
+) -> None:
+    log, request = tmp_path / "log", asking("é")
+    with start("ollama_api", "--log", log) as server:
+        judge = judge_at(server.url)
+        await judge.ask(request)
+        await judge.close()
+        client = ollama.AsyncClient(host=server.url)
+        await client.chat(
+            "hash-judge",
+            [message.model_dump() for message in request.messages],
+            format=SCHEMA,
+            options={"num_ctx": 4096, "num_predict": 2048, "temperature": 0.0, "seed": 7},
+            keep_alive="10m",
+        )
+        await client.close()
+    ours, theirs = (json.loads(line)["body"] for line in log.read_text().splitlines())
+    assert ours.pop("truncate") is ours.pop("shift") is False
+    assert ours == {key: value for key, value in theirs.items() if key in ours}
+    assert not any(value for key, value in theirs.items() if key not in ours)

@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from recjudge_tui.domain.judge import Identity, JudgeSpec
+from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.judges.openai import OpenAIJudge, make
+from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.servers import curl_command
+from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.servers.gate import allow, hold, wait_until_held
+from tests.support.servers.process import ServerProcess, start
+from tests.support.stub_server import Script, answer, completion, serving
+
+PLANTED = "planted-key-0123456789"
+GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
+NO_LIST = answer(404, {"error": {"message": "not found"}})
+
+
+def judge_at(*urls: str, model: str = "hash-judge", key: str = "") -> OpenAIJudge:
+    return make(JudgeSpec(spec=f"openai:{model}", base_urls=urls, api_key_env=key))
+
+
+def scripted(*responses: bytes) -> Script:
+    """No model list; the responses in turn to the chats, the last one again and again."""
+    turn = iter(range(1000))
+
+    def script(line: str, number: int) -> bytes:
+        return NO_LIST if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
+
+    return script
+
+
+async def one_error(*responses: bytes) -> CallError:
+    with serving(scripted(*responses)) as stub:
+        judge = judge_at(stub.url)
+        error = await call_error(judge)
+        await judge.close()
+    return error
+
+
+def test_the_address_comes_from_the_option_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = JudgeSpec(spec="openai:m")
+    assert make(spec)._endpoints.urls == ("https://api.openai.com/v1",)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://env:1/v1")
+    assert make(spec)._endpoints.urls == ("http://env:1/v1",)
+    assert judge_at("http://option:1")._endpoints.urls == ("http://option:1/v1",)
+
+
+class TestRealServer:
+    """llama.cpp with a tiny random model."""
+
+    async def test_the_schema_is_enforced_and_usage_is_read(self, llama_server: ServerProcess) -> None:
+        judge = judge_at(llama_server.url, model="tiny-stair")
+        identity = await judge.prepare(workload())
+        reply = await judge.ask(asking())
+        await judge.close()
+        value = json.loads(reply.text)
+        assert list(value) == ["reasoning", "category"]
+        assert value["category"] in LABELS
+        assert (reply.structured, reply.stop, reply.model, reply.dropped) == (True, "stop", "tiny-stair", ())
+        assert reply.usage.input
+        assert reply.usage.output
+        assert reply.sent["max_completion_tokens"] == 2048
+        assert (identity.name, identity.context_length) == ("tiny-stair", 8192)
+        assert identity.details == {"servers": ["llamacpp"]}
+
+    async def test_the_token_cap_ends_in_length(self, llama_server: ServerProcess) -> None:
+        judge = judge_at(llama_server.url, model="tiny-stair")
+        error = await call_error(judge, asking(max_tokens=4))
+        await judge.close()
+        assert (error.kind, error.retry) == ("length", False)
+
+    async def test_a_prompt_too_long_is_an_overflow_with_its_numbers(
+        self, llama_server: ServerProcess
+    ) -> None:
+        judge = judge_at(llama_server.url, model="tiny-stair")
+        error = await call_error(judge, asking("words and " * 5000))
+        await judge.close()
+        assert (error.kind, error.retry) == ("overflow", False)
+        assert "the context holds 8192" in error.title
+
+    async def test_a_model_it_does_not_serve_is_named_with_those_it_serves(
+        self, llama_server: ServerProcess
+    ) -> None:
+        judge = judge_at(llama_server.url, model="other")
+        error = await judge_error(judge)
+        await judge.close()
+        assert "“other”" in error.title
+        assert "tiny-stair" in error.cause
+
+    async def test_a_wrong_key_is_refused_and_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MY_KEY", PLANTED)
+        with start("llama_cpp", "--api-key", "another-key") as server:
+            judge = judge_at(server.url, model="tiny-stair", key="MY_KEY")
+            early = await judge_error(judge)
+            error = await judge_error(judge, in_ask=True)
+            await judge.close()
+        assert "MY_KEY" in early.title
+        assert "MY_KEY" in error.title
+        assert PLANTED not in f"{early} {early!r} {error} {error!r} {judge!r}"
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "retry"),
+    [
+        ("429", "rate_limit", True),
+        ("500", "server_error", True),
+        ("503", "overloaded", True),
+        ("529", "overloaded", True),
+        ("reset", "connection", True),
+        ("cut", "bad_body", True),
+        ("html", "bad_body", True),
+        ("empty_choices", "empty", True),
+        ("refusal", "refusal", False),
+        ("length", "length", False),
+    ],
+)
+async def test_each_fault_of_a_server_has_its_own_error(fault: str, kind: str, retry: bool) -> None:
+    with start("openai_api", "--faults", f"{fault}:1", "--retry-after-ms", "40") as server:
+        judge = judge_at(server.url)
+        await judge.prepare(workload())
+        error = await call_error(judge)
+        reply = await judge.ask(asking())
+        await judge.close()
+    assert (error.kind, error.retry, error.retry_after) == (kind, retry, 0.04 if fault == "429" else None)
+    assert json.loads(reply.text)["category"] in LABELS
+
+
+@pytest.mark.parametrize("fault", ["garbage", "prose"])
+async def test_prose_is_returned_as_it_is_and_said_to_be_unstructured(fault: str) -> None:
+    with start("openai_api", "--faults", f"{fault}:1") as server:
+        judge = judge_at(server.url)
+        reply = await judge.ask(asking())
+        await judge.close()
+    assert reply.text
+    assert reply.structured is False
+
+
+async def test_the_deadline_ends_a_call_that_hangs() -> None:
+    with start("openai_api", "--faults", "hang:1") as server:
+        judge = judge_at(server.url)
+        await judge.prepare(workload())
+        judge._timeout_s = 0.2
+        error = await call_error(judge)
+        await judge.close()
+    assert (error.kind, error.retry) == ("timeout", True)
+
+
+async def test_a_cancelled_call_ends_at_once_and_closes_its_connection() -> None:
+    with serving(scripted(b"")) as stub:
+        judge = judge_at(stub.url)
+        call = asyncio.ensure_future(judge.ask(asking()))
+        while not stub.heads:
+            await asyncio.sleep(0.005)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.to_thread(stub.wait_until_ended, 1)
+        await judge.close()
+
+
+async def test_calls_at_once_that_meet_the_same_refusal_all_go_through() -> None:
+    with start("openai_api", "--refuse", "temperature,seed") as server:
+        judge = judge_at(server.url)
+        replies = await asyncio.gather(*(judge.ask(asking(f"case {i}")) for i in range(8)))
+        await judge.close()
+    assert {set(reply.dropped) == {"temperature", "seed"} for reply in replies} == {True}
+
+
+async def test_a_bad_request_about_something_else_drops_nothing() -> None:
+    error = await one_error(answer(400, {"error": {"message": "roles must alternate, seed of doubt"}}))
+    assert error.kind == "bad_request"
+
+
+async def test_what_is_sent() -> None:
+    with serving(scripted(answer(200, completion(GOOD)))) as stub:
+        judge = judge_at(stub.url)
+        await judge.ask(asking("lone \ud800 ☃"))
+        await judge.close()
+    body = stub.sent()
+    assert body["model"] == "hash-judge"
+    assert body["messages"][1] == {"role": "user", "content": "lone ? ☃"}
+    assert body["response_format"]["json_schema"] == {"name": "verdict", "schema": SCHEMA, "strict": True}
+    assert (body["temperature"], body["seed"], body["max_completion_tokens"]) == (0.0, 7, 2048)
+    assert set(body) == {
+        "model",
+        "messages",
+        "response_format",
+        "temperature",
+        "seed",
+        "max_completion_tokens",
+    }
+    assert "authorization" not in stub.heads[-1].lower()
+
+
+async def test_headers_of_the_users_own_are_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", PLANTED)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-vendor-itself")
+    refusal = answer(401, {"error": {"message": f"who is {PLANTED}?"}})
+    with serving(scripted(answer(200, completion(f"you sent {PLANTED}")), refusal)) as stub:
+        spec = JudgeSpec(spec="openai:m", base_urls=(stub.url,), header_env=(("x-gateway", "GATEWAY_KEY"),))
+        judge = make_judge(spec)
+        assert isinstance(judge, OpenAIJudge)
+        await judge.prepare(workload())
+        reply = await judge.ask(asking())
+        error = await judge_error(judge, in_ask=True)
+        command = curl_command(judge.wire(asking(), {}, ()))
+        seen = f"{reply!r} {error} {error!r} {judge!r} {vars(judge)!r} {command} {spec.model_dump_json()}"
+        await judge.close()
+    assert f"x-gateway: {PLANTED}" in stub.heads[-1]
+    assert "vendor-itself" not in "".join(stub.heads), "a gateway is not sent the vendor's key"
+    assert '-H "x-gateway: $GATEWAY_KEY"' in command
+    assert "you sent [GATEWAY_KEY]" in reply.text
+    assert PLANTED not in seen
+    monkeypatch.delenv("GATEWAY_KEY")
+    without = make_judge(spec)
+    with pytest.raises(JudgeError) as missing:
+        await without.prepare(workload())
+    await without.close()
+    assert "GATEWAY_KEY is not set" in missing.value.cause
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        (("Host", "VAR"), "cannot be set"),
+        (("a b", "VAR"), "not a valid header name"),
+        (("x-key", "sk-0123456789-not-a-name"), "not the value itself"),
+    ],
+)
+def test_headers_that_cannot_be_sent(header: tuple[str, str], why: str) -> None:
+    with pytest.raises(UsageError, match=why) as error:
+        make_judge(JudgeSpec(spec="openai:m", header_env=(header,)))
+    assert "0123456789" not in str(error.value)
+
+
+def test_a_judge_without_a_server_takes_no_headers() -> None:
+    with pytest.raises(UsageError, match="takes no --header-env"):
+        make_judge(JudgeSpec(spec="rules", header_env=(("x", "VAR"),)))
+
+
+def test_headers_are_part_of_what_a_stored_reply_must_share() -> None:
+    plain, sent = JudgeSpec(spec="openai:m"), JudgeSpec(spec="openai:m", header_env=(("x-route", "ROUTE"),))
+    assert "header_env" not in plain.model_dump_json()
+    assert JudgeSpec.model_validate_json(sent.model_dump_json()) == sent
+    keys = {Identity(name="m", headers=spec.headers).cache_key() for spec in (plain, sent)}
+    assert keys == {"m@", "m@;x-route=ROUTE"}
+
+
+async def test_azures_address_keeps_its_version_and_its_own_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "https://r.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
+    judge = judge_at(address, key="AZURE_KEY")
+    call = judge.wire(asking(), {}, ())
+    assert (
+        call.url == "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"
+    )
+    assert call.headers["api-key"] == "$AZURE_KEY"
+    with serving(scripted(answer(200, completion(GOOD)))) as stub:
+        local = judge_at(f"{stub.url}/openai/deployments/d?api-version=2024-10-21")
+        await local.prepare(workload())
+        await local.ask(asking())
+        await local.close()
+    assert [head.split()[1] for head in stub.heads] == [
+        "/openai/deployments/d/models?api-version=2024-10-21",
+        "/openai/deployments/d/chat/completions?api-version=2024-10-21",
+    ]
+    for bad in (
+        "http://h/d?api-version=2024&key=secret-1",
+        "http://h/d?api-version=",
+        "http://h/d?code=secret-1",
+    ):
+        with pytest.raises(UsageError, match=r"must not contain|may hold one api-version") as error:
+            judge_at(bad)
+        assert "secret-1" not in str(error.value)
+
+
+def test_openrouter_is_told_to_honour_the_parameters() -> None:
+    judge = judge_at("https://openrouter.ai/api/v1")
+    assert judge._parameters(asking())["provider"] == {"require_parameters": True}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "title"),
+    [
+        (401, {"message": f"Incorrect API key provided: {PLANTED}"}, "refused the key in MY_KEY"),
+        (403, {"message": f"no access with {PLANTED}"}, "refused the key in MY_KEY"),
+        (404, {"message": "The model does not exist", "code": "model_not_found"}, "no model “hash-judge”"),
+        (429, {"message": "You exceeded your quota", "code": "insufficient_quota"}, "no credit"),
+    ],
+)
+async def test_an_error_that_every_call_would_meet_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch, status: int, error: dict[str, str], title: str
+) -> None:
+    monkeypatch.setenv("MY_KEY", PLANTED)
+    with serving(scripted(answer(status, {"error": error}))) as stub:
+        judge = judge_at(stub.url, key="MY_KEY")
+        await judge.prepare(workload())
+        fault = await judge_error(judge, in_ask=True)
+        await judge.close()
+    assert title in fault.title
+    assert f"Authorization: Bearer {PLANTED}" in stub.heads[-1]
+    assert PLANTED not in str(fault) + repr(fault)
+
+
+async def test_a_key_sent_back_by_the_server_reaches_no_reply_and_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
+    echo = {**completion(f"you sent {PLANTED}", finish=PLANTED, reasoning=PLANTED), "model": PLANTED}
+    faults = [answer(s, {"error": {"message": PLANTED, "code": PLANTED}}) for s in (400, 429, 500, 503, 413)]
+    faults += [answer(200, PLANTED.encode()), answer(200, completion(None, refusal=PLANTED))]
+    with serving(scripted(answer(200, echo), *faults)) as stub:
+        judge = judge_at(stub.url)
+        await judge.prepare(workload())
+        reply = await judge.ask(asking())
+        errors = [await call_error(judge) for _ in faults]
+        seen = repr(reply) + repr(judge) + repr(vars(judge)) + "".join(str(e) + repr(e) for e in errors)
+        await judge.close()
+    assert "you sent [OPENAI_API_KEY]" in reply.text
+    assert PLANTED not in seen
+
+
+async def test_openai_itself_wants_a_key_and_its_name_is_told() -> None:
+    error = await judge_error(make(JudgeSpec(spec="openai:m")))
+    assert "OPENAI_API_KEY" in error.cause
+
+
+async def test_a_key_that_was_named_must_be_there() -> None:
+    error = await judge_error(judge_at("http://127.0.0.1:1", key="MY_KEY"))
+    assert "MY_KEY" in error.cause
+
+
+async def test_a_refused_key_is_noticed_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
+    with start("openai_api", "--api-key", "right-key-123") as server:
+        judge = judge_at(server.url)
+        error = await judge_error(judge)
+        await judge.close()
+        monkeypatch.setenv("OPENAI_API_KEY", "right-key-123")
+        judge = judge_at(server.url)
+        await judge.prepare(workload())
+        assert (await judge.ask(asking())).structured
+        await judge.close()
+    assert "OPENAI_API_KEY" in error.title
+    assert PLANTED not in str(error)
+
+
+@pytest.fixture
+def gone() -> str:
+    """An address where nothing listens."""
+    with serving(scripted(b"")) as stub:
+        return stub.url
+
+
+async def test_no_server_says_what_to_start_and_in_a_call_it_is_worth_a_retry(gone: str) -> None:
+    judge = judge_at(gone)
+    error = await judge_error(judge)
+    call = await call_error(judge)
+    await judge.close()
+    assert gone in error.title
+    assert "Start it" in error.next_step
+    assert (call.kind, call.retry) == ("connection", True)
+
+
+async def test_calls_are_spread_over_the_servers_that_live(gone: str) -> None:
+    with start("openai_api") as one, start("openai_api") as two:
+        judge = judge_at(gone, one.url, two.url)
+        identity = await judge.prepare(workload())
+        for server in (one, two):
+            hold(server)
+        asked = asyncio.gather(*(judge.ask(asking(f"case {i}")) for i in range(10)))
+        for server in (one, two):
+            await asyncio.to_thread(wait_until_held, server, 5)
+            allow(server)
+        await asked
+        await judge.close()
+    assert len(identity.endpoints) == 3
+
+
+async def test_a_hosted_server_without_a_model_list_is_taken_as_it_is() -> None:
+    with serving(scripted(answer(200, completion(GOOD)))) as stub:
+        judge = judge_at(stub.url)
+        identity = await judge.prepare(workload())
+        await judge.close()
+    assert (identity.name, identity.context_length) == ("hash-judge", None)
+
+
+async def test_the_context_that_vllm_tells_is_kept() -> None:
+    models = answer(200, {"data": [{"id": "hash-judge", "owned_by": "vllm", "max_model_len": 32768}]})
+    with serving(lambda line, n: models) as stub:
+        judge = judge_at(stub.url)
+        identity = await judge.prepare(workload())
+        await judge.close()
+    assert identity.context_length == 32768
+
+
+async def test_as_many_calls_at_once_as_several_llama_cpp_servers_have_slots() -> None:
+    models = {"data": [{"id": "hash-judge", "owned_by": "llamacpp"}]}
+
+    def script(line: str, number: int) -> bytes:
+        if "/models" in line:
+            return answer(200, models)
+        return answer(200, {"total_slots": 2} if "/props" in line else completion(GOOD))
+
+    with serving(script) as one, serving(script) as two:
+        judge = judge_at(one.url, two.url)
+        await judge.prepare(workload())
+        assert judge.slots == 4
+        await judge.close()

@@ -1,0 +1,154 @@
+"""A key that a server sends back is found in every form, and the name of its variable is no key."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode, urlsafe_b64encode
+from pathlib import Path
+from random import Random
+from urllib.parse import quote
+
+import httpx2 as httpx
+import pytest
+
+from recjudge_tui.domain.address import is_variable_name
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.errors import UsageError
+from recjudge_tui.judges.keys import Key
+from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.store.schema import connect
+from tests.support.commands import ran
+from tests.support.runs import make_project
+from tests.support.stub_server import answer, completion, serving
+
+SECRET = "planted/key+0123456789="
+KEY = Key("MY_KEY", SECRET)
+GOOD = json.dumps({"reasoning": f"I know {SECRET}.", "category": "Good Match", "flagged_items": []})
+
+
+def escaped(text: str) -> str:
+    return "".join(f"\\u{ord(letter):04x}" for letter in text)
+
+
+FORMS = {
+    "plain": SECRET,
+    "percent": quote(SECRET, safe=""),
+    "every character percent": "".join(f"%{byte:02x}" for byte in SECRET.encode()),
+    "base64": b64encode(SECRET.encode()).decode(),
+    "base64 for URLs": urlsafe_b64encode(f"a{SECRET}".encode()).decode(),
+    "basic authentication": b64encode(f"user:{SECRET}".encode()).decode(),
+    "hex": SECRET.encode().hex(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_form_of_the_key_stays(form: str) -> None:
+    text = f"the key {FORMS[form]} is not known"
+    clean = KEY.scrub(text)
+    assert "[MY_KEY]" in clean
+    assert FORMS[form] not in clean
+    assert clean.startswith("the key ")
+    assert clean.endswith(" is not known")
+
+
+def test_the_base64_of_any_text_around_the_key_holds_none_of_it() -> None:
+    random = Random(4)
+    for _ in range(300):
+        before, after = (random.randbytes(random.randrange(9)) for _ in range(2))
+        coded = b64encode(before + SECRET.encode() + after).decode()
+        assert len(KEY.scrub(coded)) < len(coded), coded
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f'{{"error": "{SECRET}"}}',
+        f'{{"error": {{"a": ["{escaped(SECRET)}"]}}}}',
+        f'{{"{escaped(SECRET)}": 1}}',
+        json.dumps({"a": SECRET}).replace("/", "\\/"),
+        f"<html>{SECRET}</html>",
+    ],
+)
+def test_an_answer_is_scrubbed_as_a_whole(body: str) -> None:
+    response = httpx.Response(400, headers=[("x-echo", SECRET), ("x", b"\xff")], content=body.encode())
+    clean = KEY.scrub_answer(response)
+    assert SECRET not in str(clean.headers.multi_items())
+    if body.startswith("{"):
+        assert SECRET not in json.dumps(json.loads(clean.content)).replace("\\/", "/")
+    assert SECRET.encode() not in clean.content
+    assert clean.status_code == 400
+
+
+def test_an_answer_without_the_key_is_left_as_it_is() -> None:
+    response = httpx.Response(200, content=b'{"a": "caf\\u00e9"}')
+    assert KEY.scrub_answer(response) is response
+
+
+@pytest.mark.parametrize(
+    "name", ["OPENAI_API_KEY", "key", "My_Key_2", "hf_token", "_X", "AZURE_OPENAI_API_KEY_WESTEUROPE"]
+)
+def test_names_of_variables_are_taken(name: str) -> None:
+    assert is_variable_name(name)
+
+
+KEYS = (
+    "sk-proj-0123456789abcdef", "sk-ant-api03-xyz", "gsk_0123456789abcdefghijklmnop", "AIzaSyA0123456789abcdefghij",
+    "sk_live_51H8abcdefgh", "gsk_ABCdefGHIjkl",
+    "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "hf_ABCDEFGHIJKLMNOPQRSTUVWX", "with space", "2nd", "a=b", "schlüssel",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(
+    project_db: Path, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_judge(JudgeSpec(spec="openai:m", api_key_env=key))
+    assert key not in str(caught.value)
+    with connect(project_db) as db:
+        make_project(db, users=1)
+    at = ("--judge", "openai:m", "--api-key-env", key, "--db", str(project_db))
+    code, out, err = ran(capsys, "run", "pointwise", "-p", "films", *at)
+    assert (code, key in out + err) == (2, False)
+    for path in project_db.parent.glob(f"{project_db.name}*"):
+        assert key.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_that_a_server_echoes_is_stored_nowhere(
+    project_db: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """In its list of models, its own name, ids, replies and errors; looked for in every file and output."""
+    echo = FORMS[form]
+    monkeypatch.setenv("MY_KEY", SECRET)
+    listed = {"data": [{"id": "m", "owned_by": echo, "aliases": [echo]}]}
+    replies = [
+        answer(
+            200, {**completion(GOOD), "model": echo, "id": echo, "system_fingerprint": echo}, f"x-id: {echo}"
+        ),
+        answer(400, {"error": {"message": echo, "code": echo, "type": echo}}),
+        answer(200, {**completion(json.dumps({"reasoning": echo, "category": echo})), "model": echo}),
+    ]
+
+    def script(line: str, number: int) -> bytes:
+        return answer(200, listed) if line.startswith("GET") else replies[number % 3]
+
+    told = []
+    with serving(script) as stub, connect(project_db) as db:
+        make_project(db, users=6)
+        spec = ("--judge", "openai:m", "--base-url", stub.url, "--api-key-env", "MY_KEY")
+        told.append(ran(capsys, "run", "pointwise", "-p", "films", *spec, "--debug", "--db", str(project_db)))
+        assert "MY_KEY" in str([tuple(row) for row in db.rows("SELECT identity FROM runs")])
+        report, rows = str(project_db.with_name("report.html")), str(project_db.with_name("calls.jsonl"))
+        for words in (
+            ("runs", "show", "1", "--format", "json"),
+            ("report", "-p", "films", "-o", report),
+            ("export", "-p", "films", "calls", "-o", rows),
+            ("judge", "test", "openai:m", "--base-url", stub.url, "--api-key-env", "MY_KEY", "--debug"),
+        ):
+            told.append(ran(capsys, *words, "--db", str(project_db)))
+        files = {path.name: path.read_bytes() for path in project_db.parent.iterdir() if path.is_file()}
+    assert any(name.endswith("-wal") for name in files)
+    for needle in {SECRET, echo}:
+        assert not [name for name, content in files.items() if needle.encode() in content]
+        assert not [code for code, out, err in told if needle in out + err]
