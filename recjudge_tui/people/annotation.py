@@ -29,7 +29,7 @@ from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import RaterSummary, combine, is_known
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.templates.rendering import system_text, user_text
+from recjudge_tui.protocols.rendering import system_text, user_text
 from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.plan import default_prompt
 from recjudge_tui.runs.plan.requests import material_now, setup_of

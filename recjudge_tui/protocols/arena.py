@@ -10,9 +10,9 @@ from recjudge_tui.domain.prompt import AspectSpec, Prompt
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.protocols.adjudication import adjudicate, turned
 from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema
+from recjudge_tui.protocols.rendering import messages
 from recjudge_tui.protocols.replies.objects import Fields
 from recjudge_tui.protocols.replies.parsing import field_key, label_of, read_fields, text_of
-from recjudge_tui.protocols.templates.rendering import messages
 
 
 def analysis_field(spec: AspectSpec) -> str:

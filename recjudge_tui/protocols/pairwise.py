@@ -8,8 +8,8 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.protocols.adjudication import adjudicate, turned
 from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema
+from recjudge_tui.protocols.rendering import messages
 from recjudge_tui.protocols.replies.parsing import field_key, label_of, read_fields
-from recjudge_tui.protocols.templates.rendering import messages
 
 
 def _request(prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling) -> Request:

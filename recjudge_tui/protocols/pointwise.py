@@ -12,8 +12,8 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema, only_answer
+from recjudge_tui.protocols.rendering import as_data, messages
 from recjudge_tui.protocols.replies.parsing import field_key, label_of, read_fields
-from recjudge_tui.protocols.templates.rendering import as_data, messages
 
 
 def _schema(prompt: Prompt, top_k: int) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from recjudge_tui.domain.calls import Request, Sampling
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.protocols.base import object_schema
+from recjudge_tui.protocols.rendering import profile_messages
 from recjudge_tui.protocols.replies.profile import FIELD
-from recjudge_tui.protocols.templates.rendering import profile_messages
 
 
 def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> Request:

@@ -6,8 +6,8 @@ from recjudge_tui.domain.calls import Answer, Order, ParsedReply, Reply, Request
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.protocols.base import answer_schema, object_schema
+from recjudge_tui.protocols.rendering import messages
 from recjudge_tui.protocols.replies.parsing import field_key, label_of, read_fields, text_of
-from recjudge_tui.protocols.templates.rendering import messages
 
 
 def rating_request(

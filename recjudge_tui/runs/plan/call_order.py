@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Order
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.protocols.templates.rendering import system_text
+from recjudge_tui.protocols.rendering import system_text
 from recjudge_tui.store.cases import ShownCase
 from recjudge_tui.store.runs import PlannedCall
 

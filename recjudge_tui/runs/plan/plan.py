@@ -19,7 +19,7 @@ from recjudge_tui.judges.prefix_memory import prefix_memory
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.templates.rendering import profile_messages
+from recjudge_tui.protocols.rendering import profile_messages
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls
 from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, collect_cases

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.errors import ReplyFault
+from recjudge_tui.protocols.rendering import system_text
 from recjudge_tui.protocols.replies.parsing import read_fields
-from recjudge_tui.protocols.templates.rendering import system_text
 from tests.support.cases import reply, shipped
 
 LIST = shipped("pointwise-shopping")
