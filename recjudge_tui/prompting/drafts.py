@@ -16,7 +16,7 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file
 from recjudge_tui.prompting.trial import request_now
-from recjudge_tui.protocols.arena import analysis_field
+from recjudge_tui.protocols.registry import analysis_field
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import (

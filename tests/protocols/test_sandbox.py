@@ -20,8 +20,7 @@ from recjudge_tui.domain.prompt import ProfileSpec
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols import sandbox as limits
 from recjudge_tui.protocols.lint import bare_material, lint, sample_material
-from recjudge_tui.protocols.profile import profile_request
-from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.protocols.registry import profile_request, protocol
 from recjudge_tui.protocols.rendering import environment, messages, profile_messages, user_text
 from recjudge_tui.protocols.sandbox import Record, plain, record
 from recjudge_tui.store.database import Database

@@ -12,7 +12,7 @@ from recjudge_tui.importers.files.layout import LocatedRecord
 from recjudge_tui.importers.files.notes import Notes, RowFault
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.plain.labels import FAILED, label_of
-from recjudge_tui.protocols.adjudication import BOTH_ORDERS, ONE_ORDER
+from recjudge_tui.protocols.base import BOTH_ORDERS, ONE_ORDER
 
 _FIRST, _1, _2 = "shown_first", "verdict_1", "verdict_2"
 Side = Literal["a", "b"]

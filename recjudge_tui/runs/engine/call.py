@@ -16,7 +16,7 @@ from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.protocols.base import Protocol, reask
-from recjudge_tui.protocols.replies.profile import parse_profile
+from recjudge_tui.protocols.replies import parse_profile
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, RunStopError
 from recjudge_tui.runs.control.retries import Failures, note_attempt
 from recjudge_tui.runs.engine.bill import Bill, CostOf, claimed_cost, cost_of_failure, credible_usage

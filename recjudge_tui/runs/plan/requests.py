@@ -13,9 +13,9 @@ from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
 from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.profile import profile_request
+from recjudge_tui.protocols.registry import profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.replies.profile import profile_text
+from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.store.calls import CallKey, profile_reply
 from recjudge_tui.store.cases import load_material
