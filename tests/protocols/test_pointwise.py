@@ -10,6 +10,7 @@ from recjudge_tui.domain.material import Material, SlateView
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.base import reask
 from recjudge_tui.protocols.registry import protocol
+from tests.protocols.replies.test_parsing import SAER_FORM
 from tests.support.cases import SHOPPER, item, listed, reply, shipped
 
 PROTOCOL = protocol("pointwise")
@@ -125,8 +126,6 @@ def test_the_text_form_without_flags(line: str) -> None:
 
 
 def test_the_text_form_with_flags() -> None:
-    from tests.protocols.replies.test_parsing import SAER_FORM
-
     parsed = PROTOCOL.parse(PROMPT, listed(), reply(SAER_FORM), "", "overall")
     assert parsed.answers[0].label == "Partial"
     assert [(flag.item_id, flag.issue, flag.reason) for flag in parsed.flags] == [
@@ -139,8 +138,13 @@ def test_the_text_form_with_flags() -> None:
 
 
 def test_a_flag_that_the_data_refute_is_marked() -> None:
-    shown = (item(901, "Sonic Toothbrush S3"), item(2, "Sonic Toothbrush S3, blue"), item(3, "Alien", category="Movie, Horror"),
-             item(4, "Harrow", category="TV series"), item(5, "Oat soap"))  # fmt: skip
+    shown = (
+        item(901, "Sonic Toothbrush S3"),
+        item(2, "Sonic Toothbrush S3, blue"),
+        item(3, "Alien", category="Movie, Horror"),
+        item(4, "Harrow", category="TV series"),
+        item(5, "Oat soap"),
+    )
     material = Material(kind="list", user=SHOPPER, slates=(SlateView(items=shown),))
     entries = [entry(n, "already owned", "has it") for n in (1, 2, 5)]
     entries += [entry(n, "consumable pacing", "only in season 1 of it") for n in (3, 4)]

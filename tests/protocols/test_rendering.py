@@ -250,8 +250,8 @@ def test_the_prompt_files_own_words_keep_their_lines_and_signs() -> None:
 
 
 NOUNS = (
-    "an online shop, an app store, an e-book shop, an hourly news feed, an Italian market, an umbrella shop, "
-    "a film platform, a hotel portal, a university library, a used-car market, a European shop, a one-stop shop, a UK shop, a 图书 shop"
+    "an online shop, an app store, an e-book shop, an hourly news feed, an Italian market, an umbrella shop, a film site, "
+    "a hotel portal, a university library, a used-car market, a European shop, a one-stop shop, a UK shop, a 图书 shop"
 )
 
 

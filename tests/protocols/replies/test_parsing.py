@@ -231,14 +231,12 @@ THINKING = (
 def test_no_label_is_read_in_the_thinking(begin: str, end: str, thought: str) -> None:
     assert category(f"{begin}{thought}{end}\n{GOOD}")[0] == "Good Match"
     assert category(f"{begin}{thought}{end}\nCategory: Good Match<|return|>")[0] == "Good Match"
-    for only in (
-        f"{begin}{thought}{end}",
-        f"{begin}{thought}" if begin.strip() != "analysis" else "analysis",
-        f"{GOOD}<think>{thought}",
-    ):
-        if begin or only.startswith(GOOD) or end in only:
-            with pytest.raises(ReplyFault):
-                category(only)
+    unanswered = [f"{begin}{thought}{end}", f"{GOOD}<think>{thought}"]
+    if begin and begin != "analysis\n":
+        unanswered.append(f"{begin}{thought}")
+    for text in unanswered:
+        with pytest.raises(ReplyFault):
+            category(text)
 
 
 def test_thinking_tags_in_a_text_of_the_answer_are_text() -> None:
@@ -246,7 +244,7 @@ def test_thinking_tags_in_a_text_of_the_answer_are_text() -> None:
 
 
 SAER_FORM = """CATEGORY: Partial Match
-REASONING: Most fit, instead of all.
+REASONING: Most fit.
 FLAGGED ITEMS:
 - Item 3 (Thing 3): durable-goods redundancy - a second one
 2. Item 4: off-category (wrong shelf)
@@ -256,7 +254,7 @@ FLAGGED ITEMS:
 def test_the_published_form_keeps_its_flagged_items() -> None:
     fields, parsed_by = read_fields(LIST, reply(SAER_FORM), LIST.aspects)
     assert (fields["category"], parsed_by) == ("Partial Match", "text")
-    assert fields["reasoning"] == "Most fit, instead of all."
+    assert fields["reasoning"] == "Most fit."
     assert len(fields["flagged_items"].strip().splitlines()) == 3
 
 
