@@ -203,8 +203,8 @@ def _save_reading(db: Database, call_id: int, parsed: ParsedReply) -> None:
     )
     if parsed.flags:
         db.execute_many(
-            "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
-            [(call_id, f.item_id, f.issue, f.reason) for f in parsed.flags],
+            "INSERT INTO flags (call_id, item_id, issue, reason, refuted) VALUES (?, ?, ?, ?, ?)",
+            [(call_id, f.item_id, f.issue, f.reason, f.refuted) for f in parsed.flags],
         )
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 # Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
 # and so does Azure. The bounds are checked when the reply is read.
-_BOUNDS = ("minimum", "maximum")
+_BOUNDS = ("minimum", "maximum", "maxLength", "maxItems")
 
 
 def without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the bounds of its numbers; the same object if it has none."""
+    """The schema without bounds of numbers, texts and lists; the same object if it has none."""
     parts = {name: part for name, part in schema.items() if name not in _BOUNDS}
     for name, part in parts.items():
         if name == "properties":

@@ -88,6 +88,10 @@ async def _result(
         try:
             parsed = question.read(reply)
         except ReplyFault as fault:
+            usable = fault.usable or (unread[1].usable if unread else None)
+            if unread is not None and isinstance(usable, ParsedReply):
+                # a clear label is not lost for odd flags
+                return CallResult(attempts, reply, usable.model_copy(update={"parsed_by": "reask"}))
             if unread is not None:
                 return unusable(attempts, reply, fault)
             unread, request = (reply, fault), reask(request, reply, str(fault))
