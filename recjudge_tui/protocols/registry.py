@@ -46,15 +46,22 @@ def analysis_field(spec: AspectSpec) -> str:
 
 
 def _question(
-    prompt: Prompt, shown: Material, aspect: str, sampling: Sampling, fields: dict[str, Any], **more: str
+    prompt: Prompt,
+    shown: Material,
+    aspect: str,
+    sampling: Sampling,
+    fields: dict[str, Any],
+    schema_name: str,
+    label_field: str,
 ) -> Request:
     return Request(
         messages=messages(prompt, shown, aspect),
         reply_schema=object_schema(fields),
+        schema_name=schema_name,
+        label_field=label_field,
         sampling=sampling,
         material=shown,
-        **more,
-    )  # fmt: skip
+    )
 
 
 def rating_request(
@@ -112,9 +119,7 @@ def _pointwise_request(
         }
         items = object_schema(flagged)
         fields["flagged_items"] = {"type": "array", "items": items, "maxItems": 2 * places}
-    return _question(
-        prompt, material, aspect, sampling, fields, schema_name="list_verdict", label_field=spec.field
-    )
+    return _question(prompt, material, aspect, sampling, fields, "list_verdict", spec.field)
 
 
 def _pointwise_parse(
@@ -138,9 +143,7 @@ def _pair_request(
     shown = material.swapped() if order == "ba" else material
     spec = prompt.aspects[0]
     fields = {"reasoning": text_schema(LONGEST_REASONING), spec.field: answer_schema(prompt, spec.name)}
-    return _question(
-        prompt, shown, aspect, sampling, fields, schema_name="pair_verdict", label_field=spec.field
-    )
+    return _question(prompt, shown, aspect, sampling, fields, "pair_verdict", spec.field)
 
 
 def _pair_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
@@ -160,9 +163,7 @@ def _arena_request(
         fields[analysis_field(spec)] = text_schema(LONGEST_ANALYSIS)
         fields[spec.field] = answer_schema(prompt, spec.name)
     label_field = _decisive(aspects).field
-    return _question(
-        prompt, shown, aspect, sampling, fields, schema_name="arena_verdict", label_field=label_field
-    )
+    return _question(prompt, shown, aspect, sampling, fields, "arena_verdict", label_field)
 
 
 def _decisive(aspects: tuple[AspectSpec, ...]) -> AspectSpec:

@@ -241,7 +241,7 @@ _LARGEST_ARGUMENT = {
 }  # fmt: skip
 _COPYING = ("title", "wordwrap", "striptags", "wordcount")
 # they search for patterns in more than linear time, take long for long lists, or differ each time
-_LEFT_OUT = ("urlize", "xmlattr", "pprint", "random")
+_LEFT_OUT = {"urlize", "xmlattr", "pprint", "random"}
 
 
 # ---- environment -------------------------------------------------------------------------------------------------
@@ -295,17 +295,17 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
         super().__init__(**options, finalize=finalize, optimized=False)
         self.globals = {"range": self.globals["range"], "dict": _dict, "namespace": _Namespace}
-        kept = {name: function for name, function in self.filters.items() if name not in _LEFT_OUT}
-        self.filters = {
-            name: _limited(name, function) for name, function in {**kept, **filters, "attr": _attr}.items()
-        }
+        offered: dict[str, Callable[..., Any]] = {**self.filters, **filters, "attr": _attr}
+        self.filters = {name: _limited(name, offered[name]) for name in offered.keys() - _LEFT_OUT}
         self.filters |= {"_counted": _counted, "_joined": _joined, "_made": _checked}
         self.tests = {name: _limited(name, function) for name, function in self.tests.items()}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         if source.count("{%") + source.count("{{") > _MOST_TAGS or len(source) > _LONGEST_SOURCE:
             raise SecurityError(f"more than {_MOST_TAGS:,} tags, or {_LONGEST_SOURCE:,} characters")
-        return _counting(super()._parse(source, name, filename))
+        tree = _counting(super()._parse(source, name, filename))
+        tree.set_environment(self)
+        return tree
 
     def _load_template(self, name: str, globals: Any) -> Template:  # noqa: A002 - the name in Jinja2
         if self.loader is not None:
@@ -391,7 +391,12 @@ def _attr(environment: TemplateSandbox, obj: Any, name: str) -> Any:
 
 def _counting(tree: nodes.Template) -> nodes.Template:
     """The tree with its own text counted wherever it may be written again, and lists, slices and `~` measured."""
-    for part in list(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock))):
+    repeated: tuple[type[nodes.For | nodes.Macro | nodes.CallBlock], ...] = (
+        nodes.For,
+        nodes.Macro,
+        nodes.CallBlock,
+    )
+    for part in list(tree.find_all(repeated)):
         written = nodes.Const(sum(len(data.data) for data in part.find_all(nodes.TemplateData)))
         if isinstance(part, nodes.For):
             part.iter = _filtered(part.iter, "_counted", written)
@@ -405,7 +410,7 @@ def _counting(tree: nodes.Template) -> nodes.Template:
                 setattr(parent, name, [_measured(part) for part in value])
             else:
                 setattr(parent, name, _measured(value))
-    return tree.set_environment(tree.environment)
+    return tree
 
 
 def _measured(value: Any) -> Any:
