@@ -298,7 +298,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         offered: dict[str, Callable[..., Any]] = {**self.filters, **filters, "attr": _attr}
         self.filters = {name: _limited(name, offered[name]) for name in offered.keys() - _LEFT_OUT}
         self.filters |= {"_counted": _counted, "_joined": _joined, "_made": _checked}
-        self.tests = {name: _limited(name, function) for name, function in self.tests.items()}
+        tests: dict[str, Callable[..., Any]] = {**self.tests}
+        self.tests = {name: _limited(name, function) for name, function in tests.items()}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         if source.count("{%") + source.count("{{") > _MOST_TAGS or len(source) > _LONGEST_SOURCE:
