@@ -36,7 +36,7 @@ from recjudge_tui.importers.codes import (
 )
 from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
 from recjudge_tui.importers.values import MISSING, Notes, Row, RowFault, Times, plain_number, shown, whole
-from recjudge_tui.protocols.adjudication import BOTH_ORDERS, ONE_ORDER
+from recjudge_tui.protocols.base import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
 
