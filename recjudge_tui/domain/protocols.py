@@ -262,7 +262,6 @@ _PLANTED = replace(
     summary="a list into which a fault was planted",
     prompts_of="pointwise",
     tests_judges=True,
-    published=None,
 )
 
 # in the order in which they are offered; labels without a protocol belong to the first protocol of their unit
