@@ -295,11 +295,12 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
         super().__init__(**options, finalize=finalize, optimized=False)
         self.globals = {"range": self.globals["range"], "dict": _dict, "namespace": _Namespace}
-        offered: dict[str, Callable[..., Any]] = {**self.filters, **filters, "attr": _attr}
-        self.filters = {name: _limited(name, offered[name]) for name in offered.keys() - _LEFT_OUT}
+        # Jinja2 types them as functions
+        known: Any = {**self.filters, **filters, "attr": _attr}
+        tests: Any = self.tests
+        self.filters = {name: _limited(name, known[name]) for name in known.keys() - _LEFT_OUT}
         self.filters |= {"_counted": _counted, "_joined": _joined, "_made": _checked}
-        tests: dict[str, Callable[..., Any]] = {**self.tests}
-        self.tests = {name: _limited(name, function) for name, function in tests.items()}
+        self.tests = {name: _limited(name, test) for name, test in tests.items()}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         if source.count("{%") + source.count("{{") > _MOST_TAGS or len(source) > _LONGEST_SOURCE:
