@@ -163,17 +163,6 @@ def test_the_same_flag_twice_is_one() -> None:
     assert len(flagged(entry(1), entry("1"), entry(1, "other"))) == 2
 
 
-def test_a_label_outside_the_scale_is_a_fault() -> None:
-    with pytest.raises(ReplyFault, match="must be one of"):
-        parse(reasoning="", category="Great Match", flagged_items=[])
-
-
-def test_the_text_form_gives_a_label_and_no_flags() -> None:
-    parsed = PROTOCOL.parse(PROMPT, listed(), reply("It fits.\nCATEGORY: Partial Match"), "", "overall")
-    assert (parsed.answers[0].label, parsed.answers[0].reasoning) == ("Partial", "It fits.")
-    assert (parsed.flags, parsed.parsed_by) == ((), "text")
-
-
 def test_a_prompt_without_issue_types_asks_for_no_flags() -> None:
     prompt = PROMPT.model_copy(update={"issues": ()})
     schema = PROTOCOL.request(prompt, listed(), "", "overall", Sampling()).reply_schema

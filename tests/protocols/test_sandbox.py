@@ -202,101 +202,48 @@ def test_the_results_of_filters_lead_nowhere() -> None:
     assert {"attr", "groupby", "map", "tojson", "item_line", "event_lines", "items"} <= done
 
 
-ATTACKS = {
-    "parse_raw": "user.parse_raw('x', proto='pickle', allow_pickle=true)",
-    "parse_file": "user.parse_file('/etc/passwd')",
-    "model_dump": "user.model_dump()",
-    "model_copy": "user.model_copy(update={})",
-    "copy": "user.copy()",
-    "construct": "user.construct()",
-    "from_orm": "user.from_orm(user)",
-    "update_forward_refs": "user.update_forward_refs()",
-    "model_fields": "user.model_fields",
-    "class": "user.__class__",
-    "class of text": "''.__class__.__mro__[1].__subclasses__()",
-    "class by place": "user['__class__']",
-    "class by attr": "user | attr('__class__')",
-    "parse_raw by attr": "(user | attr('parse_raw'))('x')",
-    "parse_raw by place": "user['parse_raw']('x')",
-    "parse_raw by map": "([user] | map(attribute='parse_raw') | first)('x')",
-    "class by map": "[user] | map(attribute='__class__') | list",
-    "deep by map": "[user] | map(attribute='history.__class__') | list",
-    "map of attr": "[user] | map('attr', '__class__') | list",
-    "sort": "[user, user] | sort(attribute='__class__')",
-    "groupby": "[user] | groupby('__class__')",
-    "selectattr": "[user] | selectattr('__class__') | list",
-    "unique": "[user] | unique(attribute='__class__') | list",
-    "sum": "[user] | sum(attribute='__class__')",
-    "min": "[user, user] | min(attribute='__class__')",
-    "init globals": "user.history.__init__.__globals__",
-    "method self": "user.attributes.items.__self__",
-    "method of text": "''.join.__self__",
-    "format": "'{0.__class__}'.format(user)",
-    "format_map": "'{x.__class__}'.format_map({'x': user})",
-    "format by attr": "('{0.__class__}' | attr('format'))(user)",
-    "format of markup": "('{0.__class__}' | safe).format(user)",
-    "encode": "'x'.encode('idna')",
-    "translate": "'x'.translate({})",
-    "center": "'x'.center(9)",
-    "zfill": "'1'.zfill(9)",
-    "class of a mapping": "user.attributes.__class__.__mro__",
-    "update": "user.attributes.update({})",
-    "pop": "user.attributes.pop('age')",
-    "append": "[].append(1)",
-    "range": "range.__class__",
-    "range start": "range(3).start.__class__",
-    "dict": "dict.fromkeys.__self__",
-    "dict globals": "dict.__globals__",
-    "namespace": "namespace.__init__.__globals__",
-    "namespace class": "namespace(a=1).__class__",
-    "namespace attrs": "namespace(a=1)._Namespace__attrs",
-    "cycler": "cycler('a')",
-    "cycler globals": "cycler.__init__.__globals__",
-    "joiner": "joiner(', ')",
-    "lipsum": "lipsum.__globals__",
-    "self": "self.__init__.__globals__",
-    "self context": "self._TemplateReference__context",
-    "undefined": "missing.__class__",
-    "undefined object": "user.nothing._undefined_obj",
-    "number": "(1).real",
-    "bit_length": "(1).bit_length()",
-    "generator": "(user.attributes | items).gi_frame",
-    "view": "user.attributes.items().mapping",
-    "group": "([user] | groupby('user_id') | first)._asdict()",
-    "type call": "dict.mro()",
-    "list item": "user[0]",
-    "function item": "range[0]",
-}
-STATEMENTS = {
-    "loop": "{% for x in [1] %}{{ loop.__init__.__globals__ }}{% endfor %}",
-    "loop iterable": "{% for x in [1] %}{{ loop._iterable }}{% endfor %}",
-    "loop by attr": "{% for x in [1] %}{{ loop | attr('__class__') }}{% endfor %}",
-    "macro": "{% macro m() %}{% endmacro %}{{ m.__call__.__globals__ }}",
-    "macro function": "{% macro m() %}{% endmacro %}{{ m._func }}",
-    "macro environment": "{% macro m() %}{% endmacro %}{{ m | attr('_environment') }}",
-    "caller": "{% macro m() %}{{ caller.__class__ }}{% endmacro %}{% call m() %}{% endcall %}",
-    "varargs": "{% macro m() %}{{ varargs.__class__ }}{% endmacro %}{{ m(1) }}",
-    "block": "{% block b %}{{ self.b.__class__ }}{% endblock %}",
-    "super": "{% block b %}{{ super.__class__ }}{% endblock %}",
-    "import": "{% import 'os' as os %}",
-    "include": "{% include '/etc/passwd' %}",
-    "extends": "{% extends '/etc/passwd' %}",
-    "set": "{% set c = user.__class__ %}",
-    "with": "{% with c = user %}{{ c.__class__ }}{% endwith %}",
-    "filter": "{% filter attr('__class__') %}x{% endfilter %}",
-    "if": "{% if user.__class__ %}x{% endif %}",
-    "do": "{% do user.pop() %}",
-}
-TEMPLATES = {name: f"{{{{ {attack} }}}}" for name, attack in ATTACKS.items()} | STATEMENTS
+ATTACKS = (
+    "user.parse_raw('x', proto='pickle', allow_pickle=true)", "user.parse_file('/etc/passwd')", "user.model_dump()",
+    "user.model_copy(update={})", "user.copy()", "user.construct()", "user.from_orm(user)", "user.update_forward_refs()",
+    "user.model_fields", "user.__class__", "''.__class__.__mro__[1].__subclasses__()", "user['__class__']",
+    "user | attr('__class__')", "(user | attr('parse_raw'))('x')", "user['parse_raw']('x')",
+    "([user] | map(attribute='parse_raw') | first)('x')", "[user] | map(attribute='__class__') | list",
+    "[user] | map(attribute='history.__class__') | list", "[user] | map('attr', '__class__') | list",
+    "[user, user] | sort(attribute='__class__')", "[user] | groupby('__class__')",
+    "[user] | selectattr('__class__') | list", "[user] | unique(attribute='__class__') | list",
+    "[user] | sum(attribute='__class__')", "[user, user] | min(attribute='__class__')",
+    "user.history.__init__.__globals__", "user.attributes.items.__self__", "''.join.__self__",
+    "'{0.__class__}'.format(user)", "'{x.__class__}'.format_map({'x': user})", "('{0.__class__}' | attr('format'))(user)",
+    "('{0.__class__}' | safe).format(user)", "'x'.encode('idna')", "'x'.translate({})", "'x'.center(9)", "'1'.zfill(9)",
+    "user.attributes.__class__.__mro__", "user.attributes.update({})", "user.attributes.pop('age')", "[].append(1)",
+    "range.__class__", "range(3).start.__class__", "dict.fromkeys.__self__", "dict.__globals__",
+    "namespace.__init__.__globals__", "namespace(a=1).__class__", "namespace(a=1)._Namespace__attrs", "cycler('a')",
+    "cycler.__init__.__globals__", "joiner(', ')", "lipsum.__globals__", "self.__init__.__globals__",
+    "self._TemplateReference__context", "missing.__class__", "user.nothing._undefined_obj", "(1).real",
+    "(1).bit_length()", "(user.attributes | items).gi_frame", "user.attributes.items().mapping",
+    "([user] | groupby('user_id') | first)._asdict()", "dict.mro()", "user[0]", "range[0]",
+)  # fmt: skip
+STATEMENTS = (
+    "{% for x in [1] %}{{ loop.__init__.__globals__ }}{% endfor %}", "{% for x in [1] %}{{ loop._iterable }}{% endfor %}",
+    "{% for x in [1] %}{{ loop | attr('__class__') }}{% endfor %}",
+    "{% macro m() %}{% endmacro %}{{ m.__call__.__globals__ }}", "{% macro m() %}{% endmacro %}{{ m._func }}",
+    "{% macro m() %}{% endmacro %}{{ m | attr('_environment') }}",
+    "{% macro m() %}{{ caller.__class__ }}{% endmacro %}{% call m() %}{% endcall %}",
+    "{% macro m() %}{{ varargs.__class__ }}{% endmacro %}{{ m(1) }}", "{% block b %}{{ self.b.__class__ }}{% endblock %}",
+    "{% block b %}{{ super.__class__ }}{% endblock %}", "{% import 'os' as os %}", "{% include '/etc/passwd' %}",
+    "{% extends '/etc/passwd' %}", "{% set c = user.__class__ %}", "{% with c = user %}{{ c.__class__ }}{% endwith %}",
+    "{% filter attr('__class__') %}x{% endfilter %}", "{% if user.__class__ %}x{% endif %}", "{% do user.pop() %}",
+)  # fmt: skip
+TEMPLATES = (*(f"{{{{ {attack} }}}}" for attack in ATTACKS), *STATEMENTS)
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_an_attack_is_refused_with_its_line_in_every_text(name: str) -> None:
-    template = f"First line.\n\n{TEMPLATES[name]}"
+@pytest.mark.parametrize("attack", TEMPLATES)
+def test_an_attack_is_refused_with_its_line_in_every_text(attack: str) -> None:
+    template = f"First line.\n\n{attack}"
     attacks = [LIST.model_copy(update={"user": template})]
     # the system text knows no user
-    named = "{% set user = examples[0] %}" if "user" in template and name != "user" else ""
-    attacks.append(LIST.model_copy(update={"system": f"First line.\n\n{named}{TEMPLATES[name]}"}))
+    named = "{% set user = examples[0] %}" if "user" in attack else ""
+    attacks.append(LIST.model_copy(update={"system": f"First line.\n\n{named}{attack}"}))
     for prompt in attacks:
         with pytest.raises(PromptError) as caught:
             messages(prompt, listed())

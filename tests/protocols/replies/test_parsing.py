@@ -123,11 +123,6 @@ def test_the_text_around_the_label_line_is_the_reasoning() -> None:
     assert fields["reasoning"].split("\n") == ["all fits.", "", "The soap is due."]
 
 
-def test_the_text_form_of_a_pair() -> None:
-    fields, parsed_by = read_fields(PAIR, reply("Both are fine.\nWinner: Set 2"), PAIR.aspects)
-    assert (fields["winner"], parsed_by) == ("Set 2", "text")
-
-
 CLEAR = (
     "good match", "GOOD MATCH", "  Good   Match ", "Good\tMatch", "Good\nMatch", "good_match", "Good-Match", "GoodMatch",
     "Good Match!", "Good Match.", "**Good Match**", "'Good Match'", "“Good Match”", "Good\u00a0Match", "Good Match ✅",
