@@ -256,7 +256,10 @@ CREATE TABLE runs (
   waiting_until TEXT,
   name TEXT NOT NULL DEFAULT '',
   retry_why TEXT,
-  retry_at TEXT
+  retry_at TEXT,
+  in_flight INTEGER NOT NULL DEFAULT 0,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  left_s REAL
 ) STRICT;
 
 -- What a judge was shown, kept once for equal content.

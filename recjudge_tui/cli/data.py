@@ -233,8 +233,8 @@ def import_(
       recjudge import preferences.csv -p movies --as labels --values 1=A,2=B
       zcat lists.csv.gz | recjudge import - -p movies --as lists --system als --dry-run
     """
-    from recjudge_tui.importers.reader import parse_where
     from recjudge_tui.importers.folders import import_paths
+    from recjudge_tui.importers.reader import parse_where
 
     with (
         _input_files(paths) as (files, names),

@@ -95,7 +95,7 @@ def rater_delete(project: Project, name: str, yes: bool) -> None:
       recjudge rater delete old-judge -p movies --yes
     """
     from recjudge_tui.domain.text import quantity
-    from recjudge_tui.runs.control.lease import refuse_when_active
+    from recjudge_tui.runs.lease import refuse_when_active
     from recjudge_tui.store.raters import delete_rater, rater_row
     from recjudge_tui.store.runs import stored_runs
 
@@ -118,7 +118,7 @@ def rater_rename(project: Project, name: str, new_name: str) -> None:
     Example:
       recjudge rater rename gpt-4o gpt-4o-temperature-0 -p movies
     """
-    from recjudge_tui.runs.control.lease import refuse_when_active
+    from recjudge_tui.runs.lease import refuse_when_active
     from recjudge_tui.store.raters import rater_row, rename_rater
     from recjudge_tui.store.runs import stored_runs
 

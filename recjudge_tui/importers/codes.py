@@ -401,7 +401,7 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: list[
             far = abs(number - middle) / ((high - low) / 2)
             value = 0.0 if number == middle else math.copysign(sign, (number - middle) * sign)
             codes[text] = Code(
-                value, strength="" if not value or far in (1.0,) and high - low <= 2 else _degree(far)
+                value, strength="" if not value or (far in (1.0,) and high - low <= 2) else _degree(far)
             )
     remarks.append(
         f"a scale from {ends[0]:g} (the first system is better) to {ends[1]:g} (the second), {middle:g} is a tie"

@@ -30,12 +30,10 @@ from recjudge_tui.people.raters import RaterSummary, combine, is_known
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import system_text, user_text
-from recjudge_tui.runs.plan.domain import in_words_of
-from recjudge_tui.runs.plan.plan import default_prompt
-from recjudge_tui.runs.plan.requests import material_now, setup_of
-from recjudge_tui.runs.plan.selection import select_cases
-from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.runs.plan.users import cases_of_users
+from recjudge_tui.runs.cases import cases_of_users, material_now, setup_of
+from recjudge_tui.runs.plan import default_prompt
+from recjudge_tui.runs.selection import select_cases
+from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
 from recjudge_tui.store.data import ItemViews

@@ -52,6 +52,9 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
             f" · longest prompt about {estimate.longest_prompt_tokens:,}"
         )
     lines += reuse_lines(estimate)
+    if estimate.stored:
+        rest = "nothing is asked" if estimate.stored == estimate.calls else "the others are asked"
+        lines.append(f"stored replies: about {estimate.stored:,} of {estimate.calls:,} calls; {rest}")
     if estimate.images:
         lines.append(f"images sent: {estimate.images:,}; their tokens are counted above")
     lines.append(f"cost {cost_range(estimate)} · time {duration(estimate.seconds)}")
@@ -63,14 +66,12 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
 
 
 def reuse_lines(estimate: Estimate) -> list[str]:
-    """What the server need not read again, if it is known to remember prompts; empty otherwise."""
+    """What the server need not read again, if that is known; empty otherwise."""
     if not estimate.tokens_reused:
         return []
     share = estimate.tokens_reused / max(estimate.tokens_in_low, 1)
     counted = "; the lower cost counts on it" if estimate.cost_usd_low else ""
-    return [
-        f"about {share:.0%} of the prompt tokens reused: {estimate.reuse_note} has just read them{counted}"
-    ]
+    return [f"about {share:.0%} of the prompt tokens reused, as in the last run of this judge{counted}"]
 
 
 def reused_words(progress: Progress) -> str:
@@ -302,9 +303,8 @@ def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -
 
 
 def eta_s(watch: RunWatch) -> float | None:
-    """Seconds that the outstanding calls will take at the rate of this attempt; None if unknown."""
-    rate = watch.pace.rate
-    return watch.progress.outstanding / rate if rate else None
+    """Seconds that the outstanding calls will take, as the process that works on the run says; None if unknown."""
+    return watch.progress.left_s
 
 
 # ---- what sets runs apart --------------------------------------------------------------------------------------------

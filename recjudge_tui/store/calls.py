@@ -18,6 +18,11 @@ from recjudge_tui.domain.calls import (
 )
 from recjudge_tui.store.database import Database, StoredRow, now
 
+# ---- calls -------------------------------------------------------------------------------------------------------
+
+
+# characters kept of an answer that could not be used, where the call was asked again
+MOST_EARLIER = 20_000
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -155,7 +160,7 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
             "cost_usd": result.cost_usd,
             "unknown_usd": result.unknown_usd or None,
             "latency_s": reply.latency_s,
-            "sent": _sent(reply),
+            "sent": _sent(reply, result.earlier),
             "error_kind": result.error_kind,
             "error": result.error,
             "now": now(),
@@ -183,10 +188,11 @@ def settle_call(db: Database, call_id: int, cost: float | None, unknown: float) 
     )
 
 
-def _sent(reply: Reply) -> str | None:
-    if not reply.sent and not reply.dropped:
+def _sent(reply: Reply, earlier: tuple[tuple[str, str], ...]) -> str | None:
+    if not reply.sent and not reply.dropped and not earlier:
         return None
-    return _write_json({"sent": reply.sent, "dropped": reply.dropped})
+    said = {"earlier": [(kind, text[:MOST_EARLIER]) for kind, text in earlier]} if earlier else {}
+    return _write_json({"sent": reply.sent, "dropped": reply.dropped, **said})
 
 
 def _save_reading(db: Database, call_id: int, parsed: ParsedReply) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.people.annotation import assign
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import task_of

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import

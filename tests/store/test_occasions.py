@@ -10,8 +10,8 @@ import pytest
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.reports.cases import case_page
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.users import NOT_BEFORE
+from recjudge_tui.runs.cases import NOT_BEFORE
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.case_detail import case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.reader import first_keys, json_records
-from recjudge_tui.importers.reader import Sample
+from recjudge_tui.importers.reader import Sample, first_keys, json_records
 from recjudge_tui.importers.values import Notes
 
 

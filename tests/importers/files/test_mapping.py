@@ -9,10 +9,10 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.values import html_text
-from recjudge_tui.importers.layout import load_declaration
 from recjudge_tui.importers.columns import KNOWN
+from recjudge_tui.importers.layout import load_declaration
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.importers.values import html_text
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 

@@ -18,9 +18,9 @@ from recjudge_tui.reports.early_stopping import (
     saved_line,
     stop_lines,
 )
-from recjudge_tui.runs.batches.files import export_calls
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.batch import export_calls
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.runs import set_wanted as ask_to

@@ -13,11 +13,10 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec
 from recjudge_tui.errors import LeaseLostError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.runs.control.lease import acquire
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.engine.held_run import HeldRun
-from recjudge_tui.runs.engine.recorder import Recorder
-from recjudge_tui.runs.plan.requests import setup_of
+from recjudge_tui.runs.cases import setup_of
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.lease import acquire
+from recjudge_tui.runs.record import HeldRun, Recorder
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress, run_row

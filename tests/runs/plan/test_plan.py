@@ -12,8 +12,8 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.judges.providers.openai import DEFAULT_URL
 from recjudge_tui.prompting.trial import request_now
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id

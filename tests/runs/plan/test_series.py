@@ -9,8 +9,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.series import AlreadyJudgedError
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.settings import AlreadyJudgedError
 from recjudge_tui.store.calls import save_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import delete_run, reset_failed

@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
-from recjudge_tui.runs.saer.request import SaerRequest, saer_request, same_question, with_versions
+from recjudge_tui.runs.saer import (
+    SaerPlan,
+    SaerRequest,
+    plan_saer,
+    saer_request,
+    same_question,
+    with_versions,
+)
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.raters import rater_row

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.runs.control.lease import acquire
+from recjudge_tui.runs.lease import acquire
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database, Parameters, now
 from recjudge_tui.store.raters import ensure_rater

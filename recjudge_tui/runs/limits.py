@@ -114,7 +114,8 @@ class CallLimits:
     """The checks before an attempt is sent, shared by all calls of a run. Times are monotonic.
 
     `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may
-    be in flight (None: as many as there are workers); `in_flight` are. `retries` are the calls that wait because their
+    be in flight (None: as many as there are workers); `in_flight` are, of `attempts` so far. `is_local`: the server is on
+    this machine; `context` is the judge's, where it is known. `retries` are the calls that wait because their
     server cannot be reached. `price` bounds the cost of attempts of unknown cost if there is no budget.
     """
 
@@ -132,6 +133,36 @@ class CallLimits:
     in_flight: int = 0
     freed: asyncio.Event = field(default_factory=asyncio.Event)
     retries: dict[object, Retry] = field(default_factory=dict)
+    is_local: bool = False
+    context: int | None = None
+    attempts: int = 0
+    # the attempts' seconds up to `busy_at`
+    busy_s: float = 0.0
+    busy_at: float = field(default_factory=time.monotonic)
+    # tokens, seconds and number of the answers so far
+    answered: tuple[int, float, int] = (0, 0.0, 0)
+
+    @property
+    def speed(self) -> float | None:
+        """Tokens a second of a call, reading included; None while nothing was measured."""
+        tokens, seconds, _ = self.answered
+        return tokens / seconds if tokens and seconds else None
+
+    @property
+    def usual_s(self) -> float | None:
+        """The seconds of an answer; None before the first one."""
+        _, seconds, count = self.answered
+        return seconds / count if count else None
+
+    def note_speed(self, tokens: int, seconds: float) -> None:
+        """Add an answer of so many tokens."""
+        before = self.answered
+        self.answered = before[0] + tokens, before[1] + seconds, before[2] + 1
+
+    def most_written(self, seconds: float, read: int) -> int:
+        """The longest reply that fits beside a prompt of `read` tokens and can be written in so many seconds."""
+        room = self.context - read if self.context else 1 << 30
+        return min(room, int(seconds * self.speed) if self.speed else room)
 
     @contextmanager
     def out_of_reach(self, title: str, delay_s: float) -> Iterator[None]:
@@ -191,9 +222,18 @@ class CallLimits:
             await self.freed.wait()
             if self.stopping.is_set():
                 raise RunStopError
+        self.busy(time.monotonic())
         self.in_flight += 1
+        self.attempts += 1
+
+    def busy(self, now: float) -> float:
+        """The seconds that all attempts took so far, those in flight among them."""
+        self.busy_s += self.in_flight * (now - self.busy_at)
+        self.busy_at = now
+        return self.busy_s
 
     def _free_place(self) -> None:
+        self.busy(time.monotonic())
         self.in_flight -= 1
         self.freed.set()
 

@@ -12,9 +12,8 @@ import pytest
 
 from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.errors import JudgeError
-from recjudge_tui.runs.engine import call_queue
-from recjudge_tui.runs.engine.call_queue import CallQueue, WorkerCalls
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs import engine
+from recjudge_tui.runs.engine import CallQueue, Seat, work
 from recjudge_tui.store.calls import CallKey, outstanding
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
@@ -32,7 +31,7 @@ class Queue:
 
     def __init__(self, db: Database, run: int, users_at_once: int | None = None) -> None:
         self.stopping = asyncio.Event()
-        self.queue = CallQueue(db, run, self.stopping, lambda key: key, users_at_once)
+        self.queue = CallQueue(db, run, self.stopping, users_at_once)
         rows = db.rows(
             """SELECT k.id, c.user_id FROM calls k JOIN cases c ON c.id = k.case_id
                WHERE k.run_id = ? ORDER BY k.id""",
@@ -40,12 +39,12 @@ class Queue:
         )
         self.names = {row["id"]: (row["user_id"], place) for place, row in enumerate(rows)}
 
-    def next(self, worker: WorkerCalls[CallKey]) -> tuple[str, int] | None:
-        key = asyncio.run(self.queue.next(worker))
+    def next(self, seat: Seat) -> tuple[str, int] | None:
+        key = asyncio.run(self.queue.next(seat))
         return None if key is None else self.names[key.id]
 
-    def rest(self, worker: WorkerCalls[CallKey]) -> list[tuple[str, int]]:
-        return list(iter(lambda: self.next(worker), None))  # type: ignore[arg-type]
+    def rest(self, seat: Seat) -> list[tuple[str, int]]:
+        return list(iter(lambda: self.next(seat), None))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def run(db: Database) -> int:
 def test_one_worker_makes_the_calls_in_the_order_of_the_plan(
     db: Database, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_queue, "WINDOW", 4)  # less than a user's calls
+    monkeypatch.setattr(engine, "WINDOW", 4)  # less than a user's calls
     queue = Queue(db, run)
     assert queue.rest(queue.queue.join()) == list(queue.names.values())
 
@@ -66,7 +65,7 @@ def test_one_worker_makes_the_calls_in_the_order_of_the_plan(
 def test_a_worker_keeps_its_user_and_then_takes_the_one_who_waits_longest(
     db: Database, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_queue, "WINDOW", 4)
+    monkeypatch.setattr(engine, "WINDOW", 4)
     queue = Queue(db, run)
     one, two = queue.queue.join(), queue.queue.join()
     turns = [queue.next(worker) for _ in range(2 * CALLS_A_USER) for worker in (one, two)]
@@ -77,14 +76,14 @@ def test_a_worker_keeps_its_user_and_then_takes_the_one_who_waits_longest(
         assert [place for _, place in mine] == sorted(place for _, place in mine)
 
 
-def test_a_worker_without_a_user_takes_half_of_anothers_calls(db: Database, run: int) -> None:
+def test_a_worker_without_a_user_takes_the_last_calls_of_anothers(db: Database, run: int) -> None:
     queue = Queue(db, run)
     one = queue.queue.join()
     for _ in range(5 * CALLS_A_USER + 1):  # up to the first call about the last user
         queue.next(one)
     others = [queue.queue.join() for _ in range(3)]
     taken = [queue.next(worker) for worker in others]
-    assert None not in taken
+    assert taken == [call for call in queue.names.values() if call[0] == "u05"][:-4:-1]
     rest = [call for worker in (one, *others) for call in queue.rest(worker)]
     last = [call for call in queue.names.values() if call[0] == "u05"]
     assert sorted([*filter(None, taken), *rest]) == last[1:]
@@ -97,44 +96,9 @@ def test_calls_of_a_worker_that_leaves_come_next(db: Database, run: int) -> None
     started = [queue.next(one), queue.next(two)]
     queue.queue.leave(one)
     others = queue.rest(two)
-    mine, theirs = (list(group) for _, group in list(_by_user([*filter(None, started[1:]), *others]))[:2])
-    assert [len(mine), len(theirs)] == [6, 5]
-    assert (mine[0][0], theirs[0][0]) == ("u01", "u00")
+    by_user = [(name, len(list(group))) for name, group in groupby(others, key=lambda call: call[0])]
+    assert by_user[:3] == [("u01", 5), ("u00", 5), ("u02", 6)]
     assert sorted([*filter(None, started), *others]) == sorted(queue.names.values())
-
-
-def _by_user(listed: list[tuple[str, int]]) -> list[tuple[str, list[tuple[str, int]]]]:
-    return [(name, list(group)) for name, group in groupby(listed, key=lambda call: call[0])]
-
-
-def test_the_next_call_of_every_worker_is_prepared_while_it_waits(db: Database, run: int) -> None:
-    prepared: list[CallKey] = []
-
-    def prepare(key: CallKey) -> CallKey:
-        prepared.append(key)
-        return key
-
-    async def ahead() -> None:
-        queue = CallQueue(db, run, asyncio.Event(), prepare)
-        workers = [queue.join() for _ in range(3)]
-        preparing = asyncio.create_task(queue.prepare_ahead())
-        sent = [await queue.next(worker) for worker in workers]
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert [worker.ready and worker.ready[0].id for worker in workers] == [
-            key.id + 1 for key in sent if key
-        ]
-        assert len(prepared) == 6
-        preparing.cancel()
-        for worker in workers[1:]:
-            queue.leave(worker)
-        rest = []
-        while (key := await queue.next(workers[0])) is not None:
-            rest.append(key)
-        assert sorted([*filter(None, sent), *rest]) == sorted(set(prepared))
-        assert len(rest) == 33
-
-    asyncio.run(ahead())
 
 
 def test_few_users_are_started_while_a_run_may_be_decided(db: Database, run: int) -> None:
@@ -158,7 +122,7 @@ def test_calls_that_show_a_profile_wait_until_all_profiles_are_stored(
 ) -> None:
     make_project(db, users=3)
     run = planned(db, protocol="arena", judge=server_judge("http://127.0.0.1:9"), profile="llm")
-    monkeypatch.setattr(call_queue, "WINDOW", 3)  # exactly the profiles
+    monkeypatch.setattr(engine, "WINDOW", 3)  # exactly the profiles
     queue = Queue(db, run)
     one, two = queue.queue.join(), queue.queue.join()
 
@@ -233,7 +197,7 @@ def test_a_resumed_run_goes_on_in_the_order_of_the_plan(db: Database) -> None:
     assert intact(db)
 
 
-def test_each_slot_of_the_server_is_asked_about_one_user_after_the_other(db: Database) -> None:
+def test_no_more_calls_at_once_than_the_server_has_slots_each_about_one_user(db: Database) -> None:
     make_project(db, users=4, systems=SYSTEMS)
     two = threading.Barrier(2)
     models = {"data": [{"id": "hash-judge", "owned_by": "llamacpp"}]}

@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from recjudge_tui.domain.run import RunState, Wanted
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import lease_owner, mark_ended, run_row, set_wanted, take_lease
@@ -37,8 +38,8 @@ def process_mark() -> str:
 
 def process_of(owner: str) -> str:
     """The process of a mark, in words."""
-    host, pid, *_ = owner.split("|")
-    return f"Process {pid} on {host}"
+    host, pid, *_ = [*owner.split("|"), "?"]
+    return f"Process {one_line(pid, 20)} on {one_line(host, 80)}"
 
 
 def is_alive(owner: str, heartbeat: str | None) -> bool:
@@ -46,21 +47,35 @@ def is_alive(owner: str, heartbeat: str | None) -> bool:
 
     On this machine the process itself is checked, so neither a sleeping laptop nor a clock that jumps makes a live run
     look dead. Its start time distinguishes it from a later process with the same number. On another machine only the
-    heartbeat can be checked.
+    heartbeat can be checked; one that is far in the future, or no time, is none.
     """
-    host, pid, started, _ = owner.split("|")
-    if host == socket.gethostname():
+    host, pid, started, *_ = [*owner.split("|"), "", ""]
+    if host == socket.gethostname() and pid.isdecimal():
         return _exists(int(pid)) and started in ("", _started(int(pid)))
-    if heartbeat is None:
+    try:
+        silent = datetime.now(timezone.utc) - datetime.fromisoformat(heartbeat or "")
+    except (ValueError, TypeError):
         return False
-    silent = datetime.now(timezone.utc) - datetime.fromisoformat(heartbeat)
-    return silent.total_seconds() < SILENT_FOR_S
+    return abs(silent.total_seconds()) < SILENT_FOR_S
+
+
+def take_over(db: Database, run_id: int) -> str:
+    """Release a run whose process cannot be asked, such as one on another machine, and return whose it was; empty if nobody
+    held it. Raises RunError if its process is on this machine and lives."""
+    run_row(db, run_id)
+    owner, heartbeat = lease_owner(db, run_id)
+    if owner is None:
+        return ""
+    if owner.partition("|")[0] == socket.gethostname() and is_alive(owner, heartbeat):
+        raise _in_use(run_id, owner, f"Stop it with “recjudge runs stop {run_id}”.")
+    mark_ended(db, run_id, owner, "stopped")
+    return process_of(owner)
 
 
 def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
@@ -100,6 +115,9 @@ def refuse_when_active(db: Database, run_id: int) -> None:
 
 
 def _in_use(run_id: int, owner: str, next_step: str) -> RunError:
+    elsewhere = owner.partition("|")[0] != socket.gethostname()
+    if elsewhere:
+        next_step += f" If that process is gone: recjudge runs take-over {run_id}"
     return RunError(f"run {run_id} is already running", f"{process_of(owner)} is working on it.", next_step)
 
 

@@ -5,44 +5,96 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE, Message
 from recjudge_tui.domain.event_types import Data, data_of
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import ConstraintError, NoCasesError, RunError
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.judges.prefix_memory import prefix_memory
+from recjudge_tui.errors import ConstraintError, NoCasesError, RunError, UsageError
+from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages
+from recjudge_tui.runs.cases import EarlierCases, RunCases, collect_cases
+from recjudge_tui.runs.estimate import CallPlan, Sample, estimate, refuse_too_long
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
-from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls
-from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, collect_cases
-from recjudge_tui.runs.plan.domain import (
+from recjudge_tui.runs.order import (
+    CaseCalls,
+    case_orders,
+    guidelines_are_shared,
+    ordered_calls,
+    orders_a_case,
+)
+from recjudge_tui.runs.prices import require_price
+from recjudge_tui.runs.settings import (
+    AlreadyJudgedError,
+    check_series,
+    check_settings,
     domain_words,
     left_out_examples_note,
     project_domain,
-    unknown_domain_note,
+    series_name,
 )
-from recjudge_tui.runs.plan.estimate import CallPlan, Reuse, estimate
-from recjudge_tui.runs.plan.images import check_images, check_sight
-from recjudge_tui.runs.plan.orders import case_orders, orders_a_case
-from recjudge_tui.runs.plan.reuse import reused_share
-from recjudge_tui.runs.plan.series import AlreadyJudgedError, check_series, series_name
-from recjudge_tui.runs.plan.settings import check_settings
-from recjudge_tui.runs.prices import require_price
+from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ensure_cases, judged_cases
 from recjudge_tui.store.data import event_counts, slate_digests
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater, find_rater
-from recjudge_tui.store.runs import NewRun, PlannedCall, add_calls, add_cases, create_run, model_owners
+from recjudge_tui.store.runs import (
+    NewRun,
+    PlannedCall,
+    add_calls,
+    add_cases,
+    answered_calls,
+    create_run,
+    judge_capabilities,
+    judge_past,
+)
+
+# ---- images ------------------------------------------------------------------------------------------------------
+
+
+_OTHERWISE = "Leave out --images, or choose a judge that sees images (docs/images.md)."
+
+
+def check_sight(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSettings) -> None:
+    """Raises UsageError if images are to be shown to a judge that does not accept images, or that could not see them
+    in a test.
+    """
+    if not settings.images:
+        return
+    if not takes_images(judge):
+        raise UsageError(f"judge “{judge.name}” does not accept images", next_step=_OTHERWISE)
+    known = judge_capabilities(db, spec)
+    if known is not None and known.images is False:
+        raise UsageError(
+            f"judge “{judge.name}” does not see images",
+            "This is the result of “recjudge judge test”.",
+            _OTHERWISE,
+        )
+
+
+def check_images(sample: Sample, settings: RunSettings) -> None:
+    """Raises RunError if images are to be shown but none of the judged items has one."""
+    if settings.images and sample.cases and not sample.images:
+        raise RunError(
+            "none of the items to judge has an image",
+            next_step="Import items with images (docs/images.md), or leave out --images.",
+        )
+
+
+# ---- plan --------------------------------------------------------------------------------------------------------
+
 
 # a reply of four scores and no reasoning
 SCORES_ONLY_TOKENS = 40
@@ -123,8 +175,15 @@ def draft_run(
         calls_a_case=orders_a_case(protocol, settings) * settings.repeats,
         profiles=cases.views if settings.profile == "llm" else 0,
         tokens_a_reply=protocol.facts.tokens_a_reply if settings.reasoning == "first" else SCORES_ONLY_TOKENS,
-        reuse=_reuse(db, request, protocol, prompt, cases),
+        at_once=settings.concurrency or judge.concurrency,
     )
+    count = len(cases.cases) * planned.calls_a_case * len(planned.aspects)
+    share = _stored_share(db, request, protocol, prompt_id, prompt, cases, count)
+    planned = planned._replace(stored=share)
+    known = judge_past(db, request.judge).identity or judge_capabilities(db, request.judge)
+    if known is not None and known.context_length and is_language_model(judge.rater_kind):
+        materials = cases.sample.materials()
+        refuse_too_long(prompt, materials, planned.aspects, planned.tokens_a_reply, known.context_length)
     expected = estimate(db, request.judge, judge.rater_kind, prompt, cases.sample, planned).model_copy(
         update={
             "left_out": dict(cases.left_out),
@@ -132,7 +191,7 @@ def draft_run(
             "undated_note": _undated_note(cases.undated),
             "copies_notes": tuple(held_out_copies(db, request.project_id).sentences),
             "published": preset.lines() if preset else (),
-            "domain_note": left_out_examples_note(prompt, domain) if domain else unknown_domain_note(prompt),
+            "domain_note": left_out_examples_note(prompt, domain),
         }
     )
     first = _first_messages(db, request, protocol, prompt, cases)
@@ -217,20 +276,30 @@ def _store(db: Database, draft: Draft) -> int:
     return run_id
 
 
-def _reuse(
-    db: Database, request: RunRequest, protocol: Protocol, prompt: Prompt, cases: RunCases
-) -> Reuse | None:
-    """What the judge's server reuses of prompts, if it is known to reuse any."""
-    settings = request.settings
-    memory = prefix_memory(request.judge, model_owners(db, request.judge))
-    # a profile is not written yet
-    if memory is None or settings.profile == "llm":
-        return None
+def _stored_share(
+    db: Database,
+    asked: RunRequest,
+    protocol: Protocol,
+    prompt_id: int,
+    prompt: Prompt,
+    cases: RunCases,
+    calls: int,
+) -> float:
+    """The share of the calls that have a stored reply, by those of the sampled cases."""
+    settings, judge = asked.settings, make_judge(asked.judge)
+    identity = judge_past(db, asked.judge).identity
+    if identity is None or not (settings.use_cache and judge.cacheable) or settings.profile == "llm":
+        return 0.0
+    key = identity.model_copy(update={"headers": asked.judge.headers}).cache_key()
     orders = protocol.orders[: orders_a_case(protocol, settings)]
-    sample = [views for _, views in cases.sample.kept]
-    aspects = call_aspects(settings, prompt)
-    share = reused_share(memory, protocol, prompt, settings, aspects, orders, sample)
-    return Reuse(memory.server, share)
+    requests = [
+        protocol.request(prompt, material, order, aspect, sampling_of(settings, 0))
+        for material, order, aspect in product(
+            cases.sample.materials(), orders, call_aspects(settings, prompt)
+        )
+    ]
+    stored = sum(stored_reply(db, request.request_hash(key)) is not None for request in requests)
+    return min(stored / len(requests), answered_calls(db, asked.judge, prompt_id) / calls)
 
 
 def _first_messages(
@@ -298,3 +367,44 @@ def _reasons(left_out: Counter[str], settings: RunSettings) -> str:
     if not left_out and settings.occasions.is_timed:
         return "Nothing was served in the chosen time."
     return "Left out: " + (", ".join(f"{n} × {reason}" for reason, n in left_out.items()) or "nothing") + "."
+
+
+# ---- ablation ----------------------------------------------------------------------------------------------------
+
+
+PROMPTS = ("generic", "overspecified", "saer")
+
+
+class Arm(NamedTuple):
+    """One prompt of the comparison: its name as given, its full name, and the rater that will answer."""
+
+    name: str
+    prompt: str
+    rater: str
+
+
+def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[Arm]:
+    """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the
+    project's kind of data, anything else is a prompt's own NAME[@VERSION].
+
+    Raises UsageError for fewer than two, one named twice, and a prompt that does not compare two lists;
+    NotFoundError for an unknown prompt.
+    """
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise UsageError(
+            "an ablation compares two or more different prompts", f"Requested: {', '.join(names) or 'none'}."
+        )
+    load_shipped(db)
+    chosen = protocol(ADVERSARIAL)
+    usual = default_prompt(db, project_id, chosen)
+    full = {"saer": usual} | {
+        name: usual.replace(f"{chosen.facts.prompt_protocol}-", f"{name}-") for name in PROMPTS[:2]
+    }
+    arms = []
+    for name in names:
+        prompt = full.get(name, name)
+        of = get_prompt(db, prompt)[2].protocol
+        if of != chosen.facts.prompt_protocol:
+            raise UsageError(f"prompt “{prompt}” is for {of}, not for {chosen.facts.prompt_protocol}")
+        arms.append(Arm(name, prompt, f"{make_judge(judge).name} {name}"))
+    return arms

@@ -1,32 +1,203 @@
-"""Choose the cases of a run and store what the judge will be shown of each."""
+"""What a run shows of its cases, as it is stored, and the request of a call, the same one every time."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import groupby, repeat
 from typing import NamedTuple
 
+from recjudge_tui.domain.calls import PROFILE, Request
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
-from recjudge_tui.domain.material import CaseViews, ExplanationView, ItemView, SlateView, UserView
+from recjudge_tui.domain.material import CaseViews, ExplanationView, ItemView, Material, SlateView, UserView
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.protocols import ProtocolFacts
+from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
+from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.runs.plan.adversarial import adversarial_cases
-from recjudge_tui.runs.plan.estimate import Sample
-from recjudge_tui.runs.plan.planted import planted_cases
-from recjudge_tui.runs.plan.selection import Selection, chosen_systems, select_cases
-from recjudge_tui.runs.plan.shots import Shots, choose_shots
-from recjudge_tui.runs.plan.stratify import drawn_by_level, levels_of
-from recjudge_tui.runs.plan.users import UserCases, cases_of_users
+from recjudge_tui.protocols.registry import profile_request
+from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.protocols.replies import profile_text
+from recjudge_tui.runs.context import is_empty, no_history, shown_user
+from recjudge_tui.runs.estimate import Sample
+from recjudge_tui.runs.selection import (
+    Selection,
+    Shots,
+    adversarial_cases,
+    choose_shots,
+    chosen_systems,
+    drawn_by_level,
+    levels_of,
+    planted_cases,
+    select_cases,
+)
+from recjudge_tui.store.calls import CallKey, profile_reply
 from recjudge_tui.store.cases import (
     CaseKey,
     ShownCase,
+    load_material,
     save_snapshots,
 )
-from recjudge_tui.store.data import ItemViews, explanation_view, item_images, slate_tops, with_images
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.data import (
+    ItemViews,
+    explanation_view,
+    image_contents,
+    item_images,
+    slate_top,
+    slate_tops,
+    with_images,
+)
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.histories import read_histories, read_history
+from recjudge_tui.store.prompts import prompt_by_id
+
+# ---- users -------------------------------------------------------------------------------------------------------
+
+
+NOT_BEFORE = "event at or after the time the list was served: not shown"
+_USERS_AT_ONCE = 100
+
+UserCases = tuple[UserView, list[CaseKey]]
+
+
+def cases_of_users(
+    db: Database,
+    project_id: int,
+    selection: Selection,
+    settings: RunSettings,
+    facts: ProtocolFacts,
+    items: ItemViews,
+    undated: Counter[str] | None = None,
+) -> Iterator[UserCases]:
+    """Each user as of each time with the cases of that time, in the order of the selection.
+
+    Users without the history that is needed are left out. These cases, and events that are not shown because they are
+    not before the time the list was served, are counted in the selection's `left_out`. `undated` gets the number of
+    events without a time of each user whose lists have one.
+    """
+    needed = facts.needs_history
+    history_needed = (needed or settings.profile == "llm") and not settings.no_history
+    left_out: Counter[str] = selection.left_out
+    for start in range(0, len(selection.by_user), _USERS_AT_ONCE):
+        chunk = selection.by_user[start : start + _USERS_AT_ONCE]
+        histories = read_histories(db, project_id, {user for user, _ in chunk}, items)
+        for user_id, all_keys in chunk:
+            history = histories[user_id]
+            if undated is not None and history.undated and any(key.served_at for key in all_keys):
+                undated[user_id] = history.undated
+            as_of = _occasion if history.differs_by_context else _time
+            for occasion, group in groupby(all_keys, key=as_of):
+                keys = list(group)
+                user = shown_user(history, settings, occasion, needed=needed)
+                if later := history.count_from(occasion.served_at):
+                    left_out[NOT_BEFORE] += later
+                if history_needed and is_empty(user):
+                    left_out[no_history(occasion.served_at)] += len(keys)
+                else:
+                    yield user, keys
+
+
+# the key that decides which events are shown with a case: its time, and its context if an event is held out for a
+# context
+def _occasion(key: CaseKey) -> Occasion:
+    return key.occasion
+
+
+def _time(key: CaseKey) -> Occasion:
+    return Occasion("", key.served_at)
+
+
+# ---- requests ----------------------------------------------------------------------------------------------------
+
+
+class Setup(NamedTuple):
+    """The judge, settings and prompt of a run."""
+
+    spec: JudgeSpec
+    settings: RunSettings
+    protocol: Protocol
+    prompt: Prompt
+
+
+def setup_of(db: Database, run: StoredRow) -> Setup:
+    """The setup of a row of `runs`; the prompt has the run's own words for its variables."""
+    settings = RunSettings.model_validate_json(run["settings"])
+    prompt = prompt_by_id(db, run["prompt_id"]).with_variables({**form_words(settings), **settings.variables})
+    return Setup(
+        JudgeSpec.model_validate_json(run["judge"]), settings, protocol_named(run["protocol"]), prompt
+    )
+
+
+def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: RunSettings) -> Material:
+    """What a judge would be shown of a case (a row of `cases`) with the present data."""
+    project_id, text = case["project_id"], case["explanation_id"]
+    history = read_history(db, project_id, case["user_id"])
+    occasion = Occasion(case["context"], case["served_at"])
+    slates = (slate for slate in (case["slate_a"], case["slate_b"]) if slate is not None)
+    return Material(
+        kind=facts.unit,
+        user=shown_user(history, settings, occasion, needed=facts.needs_history),
+        slates=tuple(SlateView(items=slate_top(db, project_id, slate, settings.top_k)) for slate in slates),
+        explanation=None if text is None else explanation_view(db, project_id, text),
+        top_k=settings.top_k,
+    )
+
+
+def build_request(
+    db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt, key: CallKey
+) -> tuple[Material, Request]:
+    """The request of a call, and the material its reply is read against.
+
+    Raises NoProfileError, and PromptError for a prompt that cannot be rendered.
+    """
+    material = load_material(db, run_id, key.case_id, settings.top_k)
+    sampling = sampling_of(settings, key.sample)
+    if key.aspect == PROFILE:
+        return material, profile_request(prompt, material, sampling)
+    if settings.profile == "llm":
+        user = material.user.model_copy(update={"profile": _written(db, run_id, key.case_id)})
+        material = material.model_copy(update={"user": user})
+    request = protocol.request(prompt, material, key.order, key.aspect, sampling)
+    if key.sample:
+        request = request.model_copy(update={"sample": key.sample})
+    return material, with_image_contents(db, request)
+
+
+def with_image_contents(db: Database, request: Request) -> Request:
+    """The request with the content of its images. Raises NotFoundError for an image that is not stored any more."""
+    digests = {placed.image.digest for message in request.messages for placed in message.images}
+    if not digests:
+        return request
+    contents = image_contents(db, digests)
+    messages = tuple(
+        message.model_copy(
+            update={
+                "images": tuple(
+                    placed.model_copy(update={"data": contents[placed.image.digest]})
+                    for placed in message.images
+                )
+            }
+        )
+        for message in request.messages
+    )
+    return request.model_copy(update={"messages": messages})
+
+
+def _written(db: Database, run_id: int, case_id: int) -> str:
+    reply = profile_reply(db, run_id, case_id)
+    if reply is None:
+        raise NoProfileError("the profile of this user could not be written")
+    try:
+        return profile_text(reply)
+    except ReplyFault as fault:
+        raise NoProfileError(f"the written profile of this user cannot be used: {fault}") from fault
+
+
+# ---- cases -------------------------------------------------------------------------------------------------------
+
 
 # of shown events and items together: about 3 MB of text, which takes some ten times as much memory before it is stored
 _SHOWN_A_TRANSACTION = 20_000

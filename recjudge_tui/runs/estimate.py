@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from math import fsum
 from operator import attrgetter
@@ -14,35 +15,31 @@ from recjudge_tui.domain.material import CaseViews, ImageView, ItemView, Materia
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate
+from recjudge_tui.errors import RunError
 from recjudge_tui.protocols.rendering import messages, profile_messages
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import seconds_a_call
+from recjudge_tui.store.runs import PastCall, judge_past
 
 SAMPLED_CASES = 40
 TOKENS_A_PROFILE = 200
 WORDS_A_PROFILE = 120
 LEAST_TOKENS_A_REPLY = 80
+SECONDS_A_STORED_CALL = 0.002
 _CHARACTERS = attrgetter("characters")
 
 
-class Reuse(NamedTuple):
-    """The share of prompt tokens, 0 to 1, that this server need not read because it has just read them."""
-
-    server: str
-    share: float
-
-
 class CallPlan(NamedTuple):
-    """The calls of a plan: for each case and aspect `calls_a_case`, after one call for each profile. `reuse` is None if the
-    server is not known to reuse prompts.
+    """The calls of a plan: for each case and aspect `calls_a_case`, after one call for each profile, `at_once` of them
+    together. Of all of them, the share `stored` is expected to have a stored reply.
     """
 
     aspects: tuple[str, ...]
     calls_a_case: int
     profiles: int
     tokens_a_reply: int
-    reuse: Reuse | None = None
+    at_once: int
+    stored: float = 0.0
 
 
 class Sample:
@@ -123,19 +120,20 @@ def estimate(
     planned: CallPlan,
 ) -> Estimate:
     """Estimate tokens from the rendered prompts of a sample, scaled by size, and from the images of all cases; cost from
-    the price table; time from earlier runs. Only the low cost counts on what the server reuses of prompts; for the high
-    one, all of them are stored in its cache if that costs more. A judge that is not a language model takes no tokens and
-    costs nothing.
+    the price; time, and what the server reuses of prompts, from the judge's last run: unknown without one. Only the low
+    cost counts on reuse; for the high one, all prompts are stored in the server's cache if that costs more. A judge that
+    is not a language model takes no tokens and costs nothing. Calls with a stored reply take and cost nothing.
     """
     questions = sample.cases * planned.calls_a_case * len(planned.aspects)
     calls = questions + planned.profiles
-    pace = seconds_a_call(db, judge.spec)
-    seconds = None if pace is None else pace * calls
+    past, stored = judge_past(db, judge), round(calls * planned.stored)
+    asked = calls - stored
+    seconds = 0.0 if not asked else None if past.seconds_a_call is None else past.seconds_a_call * asked
     if not is_language_model(kind):
         return Estimate(
             calls=calls, cases=sample.cases, tokens_in_low=0, tokens_in_high=0, tokens_out=0,
             longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
-            seconds=seconds, price_note="no language model",
+            seconds=seconds, price_note="no language model", stored=stored,
         )  # fmt: skip
     materials = sample.materials()
     cases = [_of_case(prompt, material, planned) for material in materials]
@@ -144,29 +142,79 @@ def estimate(
     shown = planned.calls_a_case * len(planned.aspects)
     low += sample.image_tokens[0] * shown
     high += sample.image_tokens[1] * shown
-    reuse = planned.reuse
-    reused = None if reuse is None else round(low * reuse.share)
+    known = [call for call in past.calls if call.tokens_cached is not None]
+    read = sum(call.tokens_in for call in known)
+    reused = round(low * sum(call.tokens_cached or 0 for call in known) / read) if read else None
     if planned.profiles:
         written = [_of_call(profile_messages(prompt, material)) for material in materials]
         low += round(fmean(call.low for call in written) * planned.profiles)
         high += round(fmean(call.high for call in written) * planned.profiles)
         cases += written
     tokens_out = questions * _tokens_a_reply(planned) + planned.profiles * TOKENS_A_PROFILE
+    longest = max(tokens.longest for tokens in cases) + sample.most_image_tokens
+    part = asked / calls if calls else 0.0
+    low, high, tokens_out = (round(n * part) for n in (low, high, tokens_out))
+    reused = None if reused is None else round(reused * part)
+    if past.calls and asked:
+        each = seconds_of(past.calls, (low - (reused or 0)) / asked) / planned.at_once
+        seconds = asked * each
     price = price_of(judge)
     return Estimate(
         calls=calls,
         cases=sample.cases,
+        stored=stored,
         tokens_in_low=low,
         tokens_in_high=high,
         tokens_out=tokens_out,
-        longest_prompt_tokens=max(tokens.longest for tokens in cases) + sample.most_image_tokens,
+        longest_prompt_tokens=longest,
         images=sample.images * shown,
         tokens_reused=reused,
-        reuse_note=reuse.server if reuse else "",
-        cost_usd_low=price.cost(low, tokens_out, reused or 0) if price else None,
-        cost_usd_high=price.most(high, tokens_out * 2) if price else None,
-        seconds=seconds,
+        cost_usd_low=price.of_calls(asked, low, tokens_out, reused or 0) if price else None,
+        cost_usd_high=price.of_calls(asked, high, tokens_out * 2, most=True) if price else None,
+        seconds=seconds + stored * SECONDS_A_STORED_CALL if seconds is not None else None,
         price_note=price.source if price else "price unknown: add it to prices.toml",
+    )
+
+
+def seconds_of(past: Sequence[PastCall], fresh: float) -> float:
+    """The seconds of a call that reads `fresh` tokens and writes as many as the past ones did: reading and writing speed by
+    least squares over the past calls."""
+    rows = [(call.tokens_in - (call.tokens_cached or 0), call.tokens_out, call.seconds) for call in past]
+    xx, yy, xy = (fsum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (1, 1), (0, 1)))
+    xt, yt = (fsum(r[i] * r[2] for r in rows) for i in (0, 1))
+    fits = [(0.0, yt / yy), *([(xt / xx, 0.0)] if xx else [])]
+    # calls of one size do not tell the two speeds apart
+    if (determinant := xx * yy - xy * xy) > 1e-6 * xx * yy:
+        both = (xt * yy - yt * xy) / determinant, (yt * xx - xt * xy) / determinant
+        fits = [both] if min(both) >= 0 else fits
+    read, write = min(fits, key=lambda fit: fsum((fit[0] * x + fit[1] * y - t) ** 2 for x, y, t in rows))
+    return read * max(fresh, 0.0) + write * fmean(row[1] for row in rows)
+
+
+def refuse_too_long(
+    prompt: Prompt, materials: Sequence[Material], aspects: Sequence[str], reply: int, context: int
+) -> None:
+    """Raise RunError if the longest of these prompts and a usual reply do not fit into the judge's context, with the number
+    of events that does. Prompts are counted by their low estimate: what may fit is not refused.
+    """
+
+    def longest(history: int) -> int:
+        shown = (
+            m.model_copy(update={"user": m.user.model_copy(update={"history": m.user.history[:history]})})
+            for m in materials
+        )
+        return max(_of_call(messages(prompt, m, aspect)).low for m in shown for aspect in aspects)
+
+    most = max(len(material.user.history) for material in materials)
+    if (tokens := longest(most)) + reply <= context:
+        return
+    fits = bisect(range(most), context - reply, key=longest) - 1
+    raise RunError(
+        "the prompts are too long for this judge",
+        f"The longest has about {tokens:,} tokens and a reply {reply:,}; the context has {context:,}.",
+        f"Show fewer events of each user: --history {fits} fits."
+        if fits >= 0
+        else "Not even prompts without a history fit: choose a longer context, or show fewer items (--top).",
     )
 
 
