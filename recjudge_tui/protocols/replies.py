@@ -88,8 +88,8 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
     while end := _END_TOKEN.search(text, max(len(text) - 20, 0)):
         text = text[: end.start()].rstrip()
     whole = whole_object(text)
-    if whole is None:
-        text = _without_thinking(text)
+    if whole is None and (answer := _without_thinking(text)) != text:
+        text = answer
         whole = whole_object(text)
     if not text:
         raise ReplyFault("the reply was empty")
@@ -160,13 +160,14 @@ def named_label(text: str, labels: tuple[LabelSpec, ...]) -> LabelSpec | None:
     if numeric and not exact:
         number = _number(text, max(float(label.reply) for label in labels))
         exact = [label for label in labels if float(label.reply) == number]
-    elif not exact:
-        exact = [label for label in labels if weak and _weak(label.reply) == weak]
+    elif not exact and any(weak):
+        exact = [label for label in labels if weak in (_weak(label.reply), ["".join(_weak(label.reply))])]
     return exact[0] if len(exact) == 1 else None
 
 
-def _weak(text: str) -> str:
-    return "".join(_BETWEEN.split(text.casefold().strip(_AROUND)))
+def _weak(text: str) -> list[str]:
+    """The words of a label without the marks around them."""
+    return _BETWEEN.split(text.casefold().strip(_AROUND))
 
 
 def _is_number(text: str) -> bool:

@@ -198,7 +198,9 @@ def _on_line(line: str, field: str) -> str | None:
     bare = line.strip(" \t>*#-.\r")
     for separator in (":", "="):
         name, found, value = bare.partition(separator)
-        if found and _name(name) == _name(field) and value.strip():
+        word = name.strip(" \t*")
+        named = word[:1].isalnum() and word[-1:].isalnum() and _name(word) == _name(field)
+        if found and named and '"' not in word and value.strip():
             return value
     return None
 
