@@ -67,7 +67,9 @@ SAER_PAIRS = PublishedForm(
     ),
 )
 SAER_ADVERSARIAL = PublishedForm(
-    _SAER, {"top_k": 10, "history_days": 183, **_ONCE}, (*SAER_PAIRS.prompt, "one call a pair, in a drawn order")
+    _SAER,
+    {"top_k": 10, "history_days": 183, **_ONCE},
+    (*SAER_PAIRS.prompt, "one call a pair, in a drawn order"),
 )
 RECSYS_ARENA = PublishedForm(
     "RecSys Arena (Wu et al., arXiv 2412.11068)",
