@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.rows import Row, command_parser
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.replies.parsing import read_fields
+from recjudge_tui.protocols.replies import read_fields
 from tests.support.cases import shipped
 from tests.support.degenerate_replies import SHAPES, degenerate
 from tests.support.reply_fuzz import PROMPTS, composed_fuzz, fuzzed

@@ -430,6 +430,8 @@ CREATE TABLE flags (
   item_id TEXT NOT NULL,
   issue TEXT NOT NULL,
   reason TEXT NOT NULL DEFAULT '',
+  -- why the data that the judge was shown contradict the flag; empty: they do not
+  refuted TEXT NOT NULL DEFAULT '',
   CHECK ((call_id IS NULL) <> (verdict_id IS NULL))
 ) STRICT;
 
@@ -688,7 +690,8 @@ JOIN projects p ON p.id = c.project_id;
 
 CREATE VIEW v_flags AS
 SELECT p.name AS project, r.name AS rater, r.kind AS rater_kind, c.id AS case_id, c.user_id, c.system_a, c.system_b,
-  k.run_id, k.id AS call_id, NULL AS verdict_id, f.item_id, f.issue, f.reason, c.context, c.served_at
+  k.run_id, k.id AS call_id, NULL AS verdict_id, f.item_id, f.issue, f.reason, c.context, c.served_at,
+  f.refuted
 FROM flags f
 JOIN calls k ON k.id = f.call_id
 JOIN runs ru ON ru.id = k.run_id
@@ -697,7 +700,7 @@ JOIN cases c ON c.id = k.case_id
 JOIN projects p ON p.id = c.project_id
 UNION ALL
 SELECT p.name, r.name, r.kind, c.id, c.user_id, c.system_a, c.system_b, v.run_id, NULL, v.id, f.item_id, f.issue,
-  f.reason, c.context, c.served_at
+  f.reason, c.context, c.served_at, f.refuted
 FROM flags f
 JOIN verdicts v ON v.id = f.verdict_id
 JOIN raters r ON r.id = v.rater_id

@@ -115,4 +115,11 @@ class CallError(RecjudgeError):
 
 
 class ReplyFault(Exception):  # noqa: N818 - it is a finding about a text, shown to the model in a re-ask
-    """A reply that does not answer the question; the message describes the fault for the model."""
+    """A reply that does not answer the question; the message describes the fault for the model.
+
+    `usable`: what can be used of it (a ParsedReply) if a second reply is no better: a clear label beside odd flags.
+    """
+
+    def __init__(self, message: str, usable: object | None = None) -> None:
+        super().__init__(message)
+        self.usable = usable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from recjudge_tui.cli.command import PrintedWithExit, database_report, in_database
+from recjudge_tui.cli.command import PrintedWithExit, database_report, in_database, in_project
 from recjudge_tui.cli.options import (
     FiniteRange,
     address_options,
@@ -25,6 +25,7 @@ from recjudge_tui.files import scratch_folder
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
+    from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.runs.batch import ImportTally
     from recjudge_tui.store.database import Database
@@ -247,6 +248,37 @@ def prompt_add(database: Database, file: Path) -> None:
         narrate(finding)
     name, version = add_prompt(database, file)
     click.echo(f"{name}@{version}")
+
+
+@prompt.command("add-examples")
+@in_project
+@click.argument("name", metavar="NAME[@VERSION]")
+@click.option(
+    "--from", "source", type=click.Choice(("outcomes",)), required=True,
+    help="outcomes: pairs of lists whose user then took an item of one list only.",
+)  # fmt: skip
+@click.option(
+    "--most", type=click.IntRange(2, 20), default=4, show_default=True, help="The most examples to add."
+)
+def prompt_add_examples(project: Project, name: str, source: str, most: int) -> None:
+    """Add examples to a prompt from what users took after they saw the lists.
+
+    They become the next version of your own prompt. Do not judge the users of the examples with it.
+
+    Example:
+      recjudge prompt add-examples pairwise-media -p movies --from outcomes
+    """
+    del source  # there is one
+    from recjudge_tui.domain.text import quantity
+    from recjudge_tui.prompting.drafts import examples_from_outcomes
+    from recjudge_tui.store.prompts import load_shipped
+
+    load_shipped(project.db)
+    made = examples_from_outcomes(project.db, project.id, name, most)
+    click.echo(f"{made.name}@{made.version}")
+    narrate(
+        f"examples about {quantity(len(made.users), 'user')}, to be left out of runs: {', '.join(made.users)}"
+    )
 
 
 @prompt.command("delete")

@@ -592,9 +592,8 @@ def runs_delete(database: Database, run_id: int, yes: bool) -> None:
 # the judge whose figures every other one should exceed
 _FLOOR = "rules"
 _SETTINGS = (
-    "systems", "domain", "use_cache", "sample", "seed", "top_k", "history", "history_days", "concurrency", "timeout_s",
-    "budget_usd",
-    "max_tokens", "sending",
+    "as_published", "systems", "domain", "use_cache", "sample", "seed", "top_k", "history", "history_days", "concurrency",
+    "timeout_s", "budget_usd", "max_tokens", "sending",
 )  # fmt: skip
 _RUN = (
     click.option("--judge", "spec", metavar="SPEC", help="Run this judge first: rules, ollama:MODEL, ..."),

@@ -145,11 +145,12 @@ class Reply(Model):
 
 
 class Flag(Model):
-    """A flagged item. `issue` is one of the prompt's issue types."""
+    """A flagged item. `issue` is one of the prompt's issue types; `refuted` is why the data shown contradict it, if so."""
 
     item_id: str
     issue: str
     reason: str = ""
+    refuted: str = ""
 
 
 class Answer(Model):

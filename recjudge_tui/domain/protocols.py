@@ -54,7 +54,8 @@ SAER_LISTS = PublishedForm(
     (
         "parts in the order examples, context, list, guidelines, output",
         "five examples",
-        "without our rules on minor and severe issues and on people who are still comparing",
+        "without what describes the customer as a person",
+        "without our rules on minor and severe issues",
     ),
 )
 SAER_PAIRS = PublishedForm(
@@ -62,14 +63,20 @@ SAER_PAIRS = PublishedForm(
     {"top_k": 10, "history_days": 183, "swap": True, **_ONCE},
     (
         "parts in the order examples, context, sets, guidelines, output",
-        "without our rule on people who are still comparing",
+        "without what describes the customer as a person",
     ),
+)
+SAER_ADVERSARIAL = PublishedForm(
+    _SAER,
+    {"top_k": 10, "history_days": 183, **_ONCE},
+    (*SAER_PAIRS.prompt, "one call a pair, in a drawn order"),
 )
 RECSYS_ARENA = PublishedForm(
     "RecSys Arena (Wu et al., arXiv 2412.11068)",
     {"top_k": 5, "history": 5, "swap": False, "aspects": "multi", "profile": "attributes", **_ONCE},
     (
         "five titles with genres as the history, without dates, ratings, searches and clicks",
+        "the statements in the words of Figure 6, the overall question after them, the form of the reply last",
         "the tested system is A, the baseline B",
     ),
     needs_baseline=True,
@@ -78,7 +85,8 @@ ZHANG = PublishedForm(
     "Zhang et al. 2024",
     {"reasoning": "none", "history": 0, "profile": "none", "keep_example_pair": True, **_ONCE},
     (
-        "scores without reasoning",
+        "scores without reasoning, and their form last: statements, scale, earlier ratings, the request to take the user's "
+        "place, the text, the scores",
         "words only for 1 and 5 of the scale",
         "a missing score of a user as 3 and of the judge as 0, with “recjudge agreement --as-published”",
     ),
@@ -248,7 +256,7 @@ _ADVERSARIAL = replace(
     summary="a user's own list against another user's",
     prompts_of="pairwise",
     tests_judges=True,
-    published=None,
+    published=SAER_ADVERSARIAL,
 )
 _PLANTED = replace(
     _POINTWISE,
@@ -256,7 +264,6 @@ _PLANTED = replace(
     summary="a list into which a fault was planted",
     prompts_of="pointwise",
     tests_judges=True,
-    published=None,
 )
 
 # in the order in which they are offered; labels without a protocol belong to the first protocol of their unit

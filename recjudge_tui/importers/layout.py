@@ -35,7 +35,6 @@ from recjudge_tui.files import small_file
 from recjudge_tui.importers.columns import KNOWN
 from recjudge_tui.importers.reader import (
     DECODER,
-    UTF8,
     UTF8_OR_LATIN1,
     Contents,
     Dialect,

@@ -221,7 +221,10 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     def _parameters(self, request: Request) -> dict[str, Any]:
         """Everything in the body except the model, the messages and previously refused parameters."""
         sampling = request.sampling
-        schema = {"name": request.schema_name, "schema": without_bounds(request.reply_schema), "strict": True}
+        # llama.cpp and vLLM end a text or a list there, so that a model that loops comes to its answer
+        here = all(map(_is_local, self._endpoints.urls))
+        form = request.reply_schema if here else without_bounds(request.reply_schema)
+        schema = {"name": request.schema_name, "schema": form, "strict": True}
         wanted: dict[str, Any] = {
             "response_format": {"type": "json_schema", "json_schema": schema},
             "temperature": sampling.temperature,

@@ -200,7 +200,7 @@ def _fault_of(url: str, place: str) -> str:
 _DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
 # Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
 # and so does Azure. The bounds are checked when the reply is read.
-_BOUNDS = ("minimum", "maximum")
+_BOUNDS = ("minimum", "maximum", "maxLength", "maxItems")
 
 
 class RequestBody(NamedTuple):
@@ -232,7 +232,7 @@ def without_images(body: bytes) -> tuple[bytes, int]:
 
 
 def without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the bounds of its numbers; the same object if it has none."""
+    """The schema without bounds of numbers, texts and lists; the same object if it has none."""
     parts = {name: part for name, part in schema.items() if name not in _BOUNDS}
     for name, part in parts.items():
         if name == "properties":

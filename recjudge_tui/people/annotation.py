@@ -30,7 +30,7 @@ from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import RaterSummary, combine, is_known
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.templates.rendering import system_text, user_text
+from recjudge_tui.protocols.rendering import system_text, user_text
 from recjudge_tui.runs.cases import cases_of_users, material_now, setup_of
 from recjudge_tui.runs.plan import default_prompt
 from recjudge_tui.runs.selection import adversarial_cases, select_cases

@@ -60,7 +60,6 @@ from recjudge_tui.store.runs import judge_capabilities, run_row
 
 # ---- trial -------------------------------------------------------------------------------------------------------
 
-
 # somebody is waiting, so a busy server gets less time than in a run
 PATIENCE_S = 30.0
 LOOK_EVERY_S = 0.1
@@ -83,32 +82,9 @@ def try_prompt(
     `cancelled` was set.
     """
     question = question_now(db, prompt, case_id, order)
-    judge = make_judge(spec)
-    price = price_of(spec)
-
-    def cost_of(usage: Usage) -> float | None:
-        return cost_at(price, usage) if is_language_model(judge.rater_kind) else 0.0
-
-    workload = _workload(db, spec, question, timeout_s)
-    result = asyncio.run(_cancellable(_ask(judge, question, workload, cost_of), cancelled))
-    return Trial(
-        judge.name,
-        judge.rater_kind,
-        case_id,
-        question.order,
-        question.request,
-        result.attempts,
-        result.reply,
-        result.parsed,
-        result.cost_usd,
-        result.error_kind or "",
-        result.error or "",
-    )
-
-
-def _workload(db: Database, spec: JudgeSpec, question: Question, timeout_s: float) -> Workload:
+    observed, price = _ObservedJudge(make_judge(spec)), price_of(spec)
     sampling = question.request.sampling
-    return Workload(
+    workload = Workload(
         calls=1,
         longest_prompt_tokens=estimate_prompt_tokens(question.request.messages)[1],
         max_tokens=sampling.max_tokens,
@@ -117,43 +93,46 @@ def _workload(db: Database, spec: JudgeSpec, question: Question, timeout_s: floa
         known=judge_capabilities(db, spec),
     )
 
+    def cost_of(usage: Usage) -> float | None:
+        return cost_at(price, usage) if is_language_model(observed.rater_kind) else 0.0
+
+    result = asyncio.run(_cancellable(_ask(observed, question, workload, cost_of), cancelled))
+    return Trial(
+        observed.name, observed.rater_kind, case_id, question.order, question.request, result.attempts, result.reply,
+        result.parsed, result.cost_usd, result.error_kind or "", result.error or "",
+    )  # fmt: skip
+
 
 class _ObservedJudge:
     """The judge, with the number of attempts and the last error."""
 
     def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+        self.prepare, self.close, self._ask = judge.prepare, judge.close, judge.ask
         self.name, self.rater_kind = judge.name, judge.rater_kind
         self.cacheable, self.concurrency = judge.cacheable, judge.concurrency
         self.attempts = 0
         self.error: CallError | None = None
 
-    async def prepare(self, workload: Workload) -> Identity:
-        return await self._judge.prepare(workload)
-
     async def ask(self, request: Request) -> Reply:
         self.attempts += 1
         try:
-            return await self._judge.ask(request)
+            return await self._ask(request)
         except CallError as error:
             self.error = error
             raise
 
-    async def close(self) -> None:
-        await self._judge.close()
 
-
-async def _ask(judge: Judge, question: Question, workload: Workload, cost_of: CostOf) -> CallResult:
-    stopping, observed = asyncio.Event(), _ObservedJudge(judge)
+async def _ask(judge: _ObservedJudge, question: Question, workload: Workload, cost_of: CostOf) -> CallResult:
+    stopping = asyncio.Event()
     try:
-        await observed.prepare(workload)
+        await judge.prepare(workload)
         asyncio.get_running_loop().call_later(PATIENCE_S, stopping.set)
-        return await ask(observed, question, workload.timeout_s, CallLimits(stopping), cost_of, Bill())
+        return await ask(judge, question, workload.timeout_s, CallLimits(stopping), cost_of, Bill())
     except RunStopError:
-        error = observed.error or CallError("timeout", f"no answer within {workload.timeout_s:g} s")
-        return CallResult(observed.attempts, error_kind=error.kind, error=str(error))
+        error = judge.error or CallError("timeout", f"no answer within {workload.timeout_s:g} s")
+        return CallResult(judge.attempts, error_kind=error.kind, error=str(error))
     finally:
-        await observed.close()
+        await judge.close()
 
 
 async def _cancellable(
@@ -213,7 +192,6 @@ def question_now(
 
 # ---- probe -------------------------------------------------------------------------------------------------------
 
-
 COUNTRIES = ("France", "Japan", "Egypt")
 MAX_TOKENS = 1024  # room for thinking
 # no model names these words as a capital unless the server enforces the schema
@@ -258,9 +236,15 @@ async def _probe(spec: JudgeSpec, timeout_s: float, images: bool) -> Capabilitie
     )
     try:
         identity = await judge.prepare(workload)
-        if not is_language_model(judge.rater_kind) or spec.provider == "replay":
-            return _not_asked(judge, identity)
-        return await _measure(judge, identity, images)
+        if is_language_model(judge.rater_kind) and spec.provider != "replay":
+            return await _measure(judge, identity, images)
+        return Capabilities(
+            language_model=False,
+            model=identity.name,
+            digest=identity.digest,
+            endpoints=identity.endpoints,
+            concurrency=judge.concurrency,
+        )
     finally:
         await judge.close()
 
@@ -269,8 +253,9 @@ async def _measure(judge: Judge, identity: Identity, images: bool) -> Capabiliti
     replies: list[Reply] = []
     problems: list[str] = []
     for country in COUNTRIES:
+        question = f"What is the capital of {country}? Answer with its name."
         try:
-            replies.append(await judge.ask(_question(country)))
+            replies.append(await judge.ask(_asked(question, _SCHEMA, label_field="answer")))
         except CallError as error:
             problems.append(str(error))
     if not replies:
@@ -309,7 +294,9 @@ async def _sees_images(judge: Judge, problems: list[str]) -> bool | None:
         problems.append("Whether it sees images was not tested: it needs pip install 'recjudge[images]'.")
         return None
     try:
-        reply = await judge.ask(_question_about(image))
+        text = "Image: [image 1]\nWhich word is written in this image? Answer with it, or with NONE if you see no image."
+        placed = image.model_copy(update={"at": text.index("]") + 1})
+        reply = await judge.ask(_asked(text, _TEXT_SCHEMA, placed))
     except SightError:
         return False
     except CallError as error:
@@ -318,39 +305,15 @@ async def _sees_images(judge: Judge, problems: list[str]) -> bool | None:
     return word in reply.text.upper()
 
 
-def _question_about(image: PlacedImage) -> Request:
-    text = "Image: [image 1]\nWhich word is written in this image? Answer with the word, or with NONE if you see no image."
-    placed = image.model_copy(update={"at": text.index("]") + 1})
+def _asked(text: str, schema: dict[str, Any], *images: PlacedImage, label_field: str = "") -> Request:
     return Request(
         messages=(
             Message(role="system", content="You answer questions in JSON, with a short reasoning."),
-            Message(role="user", content=text, images=(placed,)),
+            Message(role="user", content=text, images=images),
         ),
-        reply_schema=_TEXT_SCHEMA,
-        schema_name="word",
-        sampling=Sampling(max_tokens=MAX_TOKENS),
-    )
-
-
-def _not_asked(judge: Judge, identity: Identity) -> Capabilities:
-    return Capabilities(
-        language_model=False,
-        model=identity.name,
-        digest=identity.digest,
-        endpoints=identity.endpoints,
-        concurrency=judge.concurrency,
-    )
-
-
-def _question(country: str) -> Request:
-    return Request(
-        messages=(
-            Message(role="system", content="You answer questions in JSON, with a short reasoning."),
-            Message(role="user", content=f"What is the capital of {country}? Answer with its name."),
-        ),
-        reply_schema=_SCHEMA,
-        schema_name="capital",
-        label_field="answer",
+        reply_schema=schema,
+        schema_name="answer",
+        label_field=label_field,
         sampling=Sampling(max_tokens=MAX_TOKENS),
     )
 
@@ -387,7 +350,8 @@ def image_of_word(word: str) -> PlacedImage | None:
 
 # ---- sent --------------------------------------------------------------------------------------------------------
 
-
+_TEXTS = {"reply": "reply", "thinking": "thinking", "model": "model", "stop": "stop_reason", "parsed_by": "parsed_by",
+          "error_kind": "error_kind", "error": "error", "finished_at": "finished_at"}  # fmt: skip
 _NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "latency_s")
 
 
@@ -422,13 +386,10 @@ class SentCall(NamedTuple):
 
     def title(self) -> str:
         """`cooccurrence first, sample 2`: distinguishes the calls of one verdict."""
+        first = f"{self.first} first" if self.first else ""
         named = "the user's profile" if self.aspect == PROFILE else self.aspect.replace("_", " ")
-        parts = [
-            f"{self.first} first" if self.first else "",
-            named,
-            f"sample {self.sample + 1}" if self.sample else "",
-        ]
-        return ", ".join(part for part in parts if part) or "one call"
+        sample = f"sample {self.sample + 1}" if self.sample else ""
+        return ", ".join(filter(None, (first, named, sample))) or "one call"
 
 
 class SentVerdict(NamedTuple):
@@ -443,72 +404,57 @@ class SentVerdict(NamedTuple):
 
 
 def sent_verdict(db: Database, verdict_id: int) -> SentVerdict | None:
-    """Render the requests of a verdict again; None if no run made it."""
+    """Render the requests of a verdict again; None if no run made it. Replies are shown even where that fails."""
     rows = calls_of_verdict(db, verdict_id)
     if not rows:
         return None
     run = run_row(db, rows[0]["run_id"])
-    setup, fault = _setup(db, run)
+    setup, fault = None, ""
+    try:
+        setup = setup_of(db, run)
+    except RecjudgeError as error:
+        fault = str(error)
+    except ValidationError:
+        fault = "its stored settings cannot be read"
     calls = tuple(_call(db, run["id"], setup, fault, row) for row in rows)
     prompt = next((p["name"], p["version"]) for p in list_prompts(db) if p["id"] == run["prompt_id"])
-    unit = protocol_facts(run["protocol"]).unit
     judge = "" if setup is None else setup.spec.spec
-    return SentVerdict(run["id"], judge, prompt, unit, rows[0]["case_id"], calls)
-
-
-def _setup(db: Database, run: StoredRow) -> tuple[Setup | None, str]:
-    """The setup of the run, or the reason why it can no longer be read; replies are shown anyway."""
-    try:
-        return setup_of(db, run), ""
-    except RecjudgeError as error:
-        return None, str(error)
-    except ValidationError:
-        return None, "its stored settings cannot be read"
+    return SentVerdict(
+        run["id"], judge, prompt, protocol_facts(run["protocol"]).unit, rows[0]["case_id"], calls
+    )
 
 
 def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: StoredRow) -> SentCall:
     request = None
     if setup is not None:
-        request, fault = _request(db, run_id, setup, row)
+        key = CallKey(row["id"], row["case_id"], row["list_order"], row["aspect"], row["sample"])
+        try:
+            _, request = build_request(db, run_id, setup.settings, setup.protocol, setup.prompt, key)
+        except RecjudgeError as error:
+            fault = str(error)
     stored = json.loads(row["sent"]) if row["sent"] else {}
     parameters: dict[str, Any] = stored.get("sent", {})
-    same = (
-        None if request is None or not row["content_hash"] else request.content_hash() == row["content_hash"]
+    kept: dict[str, Any] = {name: row[name] for name in ("id", "aspect", "sample", "state", "attempts")}
+    kept |= {name: row[column] or "" for name, column in _TEXTS.items()}
+    same = None
+    if request is not None and row["content_hash"]:
+        same = request.content_hash() == row["content_hash"]
+    curl = (
+        ""
+        if request is None or setup is None
+        else _curl(setup, request, parameters, stored.get("dropped", ()))
     )
     return SentCall(
-        id=row["id"],
         first={"ab": row["system_a"], "ba": row["system_b"]}.get(row["list_order"], ""),
-        aspect=row["aspect"],
-        sample=row["sample"],
-        state=row["state"],
         request=request,
         fault=fault,
         same=same,
         parameters=parameters,
-        reply=row["reply"] or "",
-        thinking=row["thinking"] or "",
-        model=row["model"] or "",
-        stop=row["stop_reason"] or "",
-        parsed_by=row["parsed_by"] or "",
-        attempts=row["attempts"],
         cached=row["cached_from"] is not None,
         numbers={name: row[name] for name in _NUMBERS},
-        error_kind=row["error_kind"] or "",
-        error=row["error"] or "",
-        finished_at=row["finished_at"] or "",
-        curl=""
-        if request is None or setup is None
-        else _curl(setup, request, parameters, stored.get("dropped", ())),
+        curl=curl,
+        **kept,
     )
-
-
-def _request(db: Database, run_id: int, setup: Setup, row: StoredRow) -> tuple[Request | None, str]:
-    key = CallKey(row["id"], row["case_id"], row["list_order"], row["aspect"], row["sample"])
-    try:
-        _, request = build_request(db, run_id, setup.settings, setup.protocol, setup.prompt, key)
-    except RecjudgeError as error:
-        return None, str(error)
-    return request, ""
 
 
 def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: Sequence[str]) -> str:

@@ -17,8 +17,9 @@ from recjudge_tui.domain.calls import (
     VerdictDraft,
 )
 from recjudge_tui.domain.material import Material
-from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.prompt import LabelSpec, Prompt
 from recjudge_tui.domain.protocols import ProtocolFacts
+from recjudge_tui.errors import PromptError
 
 # answers about one case and aspect, by the order shown; None where the call failed
 AnswersByOrder = Mapping[Order, Answer | None]
@@ -61,6 +62,14 @@ def reask(request: Request, reply: Reply, fault: str) -> Request:
     )
 
 
+# the longest reasoning, and analysis of one aspect, in characters: what loops ends there, on servers that enforce it
+LONGEST_REASONING, LONGEST_ANALYSIS, LONGEST_REASON = 1_500, 600, 200
+
+
+def text_schema(longest: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": longest}
+
+
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     """A JSON schema in the subset that every server supports: all fields required, no others allowed."""
     return {
@@ -93,4 +102,57 @@ def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft
         label=answer.label,
         rule="as answered",
         confidence=answer.confidence,
+    )
+
+
+# ---- both orders -------------------------------------------------------------------------------------------------
+
+BOTH_ORDERS = "both orders"
+ONE_ORDER = "one order"
+
+
+def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> LabelSpec:
+    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes.
+
+    Raises PromptError when no label has the opposite value.
+    """
+    value = -label.value if order == "ba" else label.value
+    for spec in prompt.labels_of(aspect):
+        if spec.value == value:
+            return spec
+    raise PromptError(
+        f"prompt “{prompt.name}” cannot be asked in both orders",
+        f"Its label “{label.reply}” has the value {label.value:g}, and no label has {value:g}.",
+        "Give every label a counterpart with the opposite value.",
+    )
+
+
+def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
+    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent.
+
+    On a graded scale, two answers in the same direction give the weaker one. If the call of either order failed,
+    the verdict is failed, never a tie.
+    """
+    rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
+    given = [answer for answer in answers.values() if answer is not None]
+    if len(given) < len(answers) or not given:
+        missing = ", ".join(order or "only" for order, answer in answers.items() if answer is None)
+        return VerdictDraft(
+            aspect=aspect, state="failed", rule=rule, note=f"the call in order {missing} failed"
+        )
+    weakest = min(given, key=lambda answer: abs(answer.value))
+    consistent = min(a.value for a in given) * max(a.value for a in given) > 0 or all(
+        a.value == 0 for a in given
+    )
+    tie = next((label for label in prompt.labels_of(aspect) if label.value == 0), None)
+    confidences = [a.confidence for a in given if a.confidence is not None]
+    return VerdictDraft(
+        aspect=aspect,
+        state="ok",
+        value=weakest.value if consistent else 0.0,
+        label=weakest.label if consistent else (tie.name if tie else "Tie"),
+        rule=rule,
+        order_consistent=consistent if len(answers) > 1 else None,
+        confidence=min(confidences) if len(confidences) == len(given) else None,
+        note="" if consistent else "position-dependent",
     )

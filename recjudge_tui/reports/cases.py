@@ -12,7 +12,7 @@ from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.replies.profile import profile_text
+from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.case_detail import CaseDetail, case_detail

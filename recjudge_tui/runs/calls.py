@@ -26,8 +26,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.base import Judge, within
 from recjudge_tui.protocols.base import Protocol, reask
-from recjudge_tui.protocols.replies import repeats_itself
-from recjudge_tui.protocols.replies.profile import parse_profile
+from recjudge_tui.protocols.replies import parse_profile, repeats_itself
 from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RunStopError
 
 # ---- retries -----------------------------------------------------------------------------------------------------
@@ -275,6 +274,10 @@ class _Call:
             try:
                 parsed = question.read(reply)
             except ReplyFault as fault:
+                usable = fault.usable or (unread[1].usable if unread is not None else None)
+                if unread is not None and isinstance(usable, ParsedReply):
+                    # a clear label is not lost for odd flags
+                    return CallResult(self.attempts, reply, usable.model_copy(update={"parsed_by": "reask"}))
                 if unread is not None:
                     return unusable(self.attempts, reply, fault)
                 unread, self.request = (reply, fault), reask(self.request, reply, str(fault))

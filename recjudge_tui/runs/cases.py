@@ -18,9 +18,9 @@ from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
 from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.profile import profile_request
+from recjudge_tui.protocols.registry import profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.replies.profile import profile_text
+from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.estimate import Sample
 from recjudge_tui.runs.selection import (

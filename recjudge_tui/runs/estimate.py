@@ -16,7 +16,7 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate
 from recjudge_tui.errors import RunError
-from recjudge_tui.protocols.templates.rendering import messages, profile_messages
+from recjudge_tui.protocols.rendering import messages, profile_messages
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import PastCall, judge_past

@@ -11,7 +11,7 @@ from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.templates.rendering import system_text
+from recjudge_tui.protocols.rendering import system_text
 from recjudge_tui.runs.selection import positions
 from recjudge_tui.store.cases import CaseKey, ShownCase
 from recjudge_tui.store.runs import PlannedCall

@@ -22,7 +22,7 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.templates.rendering import profile_messages
+from recjudge_tui.protocols.rendering import profile_messages
 from recjudge_tui.runs.cases import EarlierCases, RunCases, collect_cases
 from recjudge_tui.runs.estimate import CallPlan, Sample, estimate, refuse_too_long
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections

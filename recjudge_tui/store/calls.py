@@ -168,8 +168,8 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
             ],
         )
         db.insert_many(
-            "INSERT INTO flags (call_id, item_id, issue, reason)",
-            [(outcome.key.id, f.item_id, f.issue, f.reason) for f in result.parsed.flags],
+            "INSERT INTO flags (call_id, item_id, issue, reason, refuted)",
+            [(outcome.key.id, f.item_id, f.issue, f.reason, f.refuted) for f in result.parsed.flags],
         )
     return True
 

@@ -233,7 +233,9 @@ def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseF
     """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown in
     this run; only raters who were shown longer lists could flag those."""
     rows = db.rows(
-        """SELECT r.name, f.item_id, f.issue, f.reason, k.list_order, k.run_id IS :run AS mine
+        """SELECT r.name, f.item_id, f.issue,
+             CASE f.refuted WHEN '' THEN f.reason ELSE f.reason || ' [refuted: ' || f.refuted || ']' END AS reason,
+             k.list_order, k.run_id IS :run AS mine
              FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id
              JOIN raters r ON r.id = ru.rater_id WHERE k.case_id = :case
            UNION ALL

@@ -29,7 +29,7 @@ CALL_COLUMNS = (
 )  # fmt: skip
 FLAG_COLUMNS = (
     "project", "rater", "rater_kind", "case_id", "user_id", "system_a", "system_b", "run_id", "item_id", "issue", "reason",
-    "context", "served_at",
+    "context", "served_at", "refuted",
 )  # fmt: skip
 CASE_COLUMNS = (
     "project", "case_id", "kind", "user_id", "item_id", "system_a", "system_b", "verdicts",

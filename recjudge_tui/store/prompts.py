@@ -36,14 +36,35 @@ def read_prompt(path: Path) -> Prompt:
 
 
 def load_shipped(db: Database) -> None:
-    """Store the shipped prompts that the database does not have yet; writes nothing if it has all."""
-    prompts = _shipped_prompts()
-    known = set(db.tuples("SELECT name, digest FROM prompts"))
-    missing = [prompt for prompt in prompts if (prompt.name, prompt.content_hash) not in known]
+    """Store the shipped prompts that the database does not have yet; writes nothing if it has all.
+
+    What is stored as one of them and has another content, whatever digest stands beside it, is the user's from now on.
+    """
+    shipped = {(prompt.name, prompt.content_hash): prompt for prompt in _shipped_prompts()}
+    stored = {
+        (row["name"], row["digest"]): row
+        for row in db.rows("SELECT id, name, version, digest, content FROM prompts")
+    }
+    changed = {
+        stored[key]["id"]: digest
+        for key in shipped.keys() & stored.keys()
+        if stored[key]["content"] != shipped[key].model_dump_json() and (digest := _digest(stored[key])) != key[1]
+    }
+    missing = [prompt for key, prompt in shipped.items() if key not in stored or stored[key]["id"] in changed]
     if missing:
         with db.transaction():
+            for prompt_id, digest in changed.items():
+                db.execute("UPDATE prompts SET digest = ?, origin = 'user' WHERE id = ?", (digest, prompt_id))
             for prompt in missing:
                 _ensure(db, prompt, "shipped")
+
+
+def _digest(row: sqlite3.Row) -> str:
+    """The digest of a stored content; of an unreadable one, a text that is that of no other."""
+    try:
+        return _stored(row["name"], row["content"]).content_hash
+    except PromptError:
+        return f"unreadable {row['version']}"
 
 
 Origin = Literal["shipped", "user", "earlier", "changed", "unreadable"]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from recjudge_tui.protocols.templates.rendering import system_text, user_text
+from recjudge_tui.protocols.rendering import system_text, user_text
 from tests.support.cases import SHOPPER, paired, shipped
 
 DOMAINS = ("shopping", "media")

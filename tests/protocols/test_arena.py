@@ -9,9 +9,10 @@ import pytest
 from recjudge_tui.domain.calls import Answer, Order, ParsedReply, Sampling
 from recjudge_tui.domain.material import UserView
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.arena import PROTOCOL
+from recjudge_tui.protocols.registry import protocol
 from tests.support.cases import SHOPPER, item, paired, reply, shipped
 
+PROTOCOL = protocol("arena")
 FILMS = shipped("arena-media")
 ASPECTS = ("accuracy", "satisfaction", "inspiration", "content_quality", "transparency", "impact", "overall")
 
@@ -105,6 +106,29 @@ def test_the_published_text_form_is_understood() -> None:
     assert "more of what I watch" in found["overall"].reasoning
 
 
+FIGURE_7 = """**Accuracy**: A recommends mostly thrillers, which is what I watch. B has two comedies.
+**Content Quality**: Both lists hold films of high quality.
+### Conclusion
+Accuracy: 'A wins'; Satisfaction: 'A wins'; Inspiring Content: 'B wins,'; Content Quality: 'tie'; \
+Explainability/Transparency: 'A wins'; Positive Impact: 'tie'. Overall Winner: 'A wins'"""
+
+
+@pytest.mark.parametrize(
+    "form", [FIGURE_7, FIGURE_7.replace("; ", "\n- "), FIGURE_7.replace("; ", "\n").replace("'", "**")]
+)
+def test_the_reply_of_figure_7_is_understood(form: str) -> None:
+    found = by_aspect(parsed(text=form))
+    assert [found[name].value for name in ASPECTS] == [1, 1, -1, 0, 1, 0, 1]
+    assert "mostly thrillers" in found["overall"].reasoning
+
+
+def test_marks_between_the_words_of_a_name_are_read_on_both_sides() -> None:
+    text = TEXT_FORM.replace("Content Quality", "Content-Quality").replace("Overall Winner", "Overall-Winner")
+    assert [by_aspect(parsed(text=text))[name].value for name in ASPECTS] == [1, 1, -1, 0, 1, 0, 1]
+    spelled = {name.replace("_", "-").title(): value for name, value in answers("B wins").items()}
+    assert {a.value for a in parsed(**spelled).answers} == {-1.0}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -148,7 +172,7 @@ def test_two_objects_that_name_different_winners_of_an_aspect_are_a_fault() -> N
         json.dumps(answers("Tie"))[:-40],
         "A wins",
         "1. **Accuracy**\nBoth are fine.\n**Tie**\nOverall Winner: Tie",
-        TEXT_FORM.replace("Satisfaction: A wins", "Satisfaction: A Wins!"),
+        TEXT_FORM.replace("Satisfaction: A wins", "Satisfaction: A Wins?"),
         TEXT_FORM + "\nPositive Impact: neither, so it is a tie",
         TEXT_FORM.replace("Overall Winner: A wins", "Overall Winner: A"),
         json.dumps({**answers(), "impact": {"analysis": "x", "winner": "A wins"}}),

@@ -6,7 +6,7 @@ import pytest
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.protocols.lint import lint
-from recjudge_tui.protocols.templates.rendering import system_text
+from recjudge_tui.protocols.rendering import system_text
 from tests.support.cases import SHIPPED, shipped
 
 LIST = shipped("pointwise-shopping")

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.calls import Answer, Order, Sampling, VerdictDraft
 from recjudge_tui.domain.prompt import LabelSpec, Prompt
 from recjudge_tui.errors import PromptError, ReplyFault
-from recjudge_tui.protocols.pairwise import PROTOCOL, adjudicate
+from recjudge_tui.protocols.base import adjudicate
+from recjudge_tui.protocols.registry import protocol
 from tests.support.cases import paired, reply, shipped
 
+PROTOCOL = protocol("pairwise")
 PROMPT = shipped("pairwise-shopping")
 SEVEN = PROMPT.model_copy(
     update={
@@ -82,7 +84,7 @@ def test_what_is_said_of_the_sets_is_turned_back_to_the_systems(
     assert (given.label, given.value, given.reasoning) == (label, value, "r")
 
 
-@pytest.mark.parametrize("said", ["A", "B", "Set A", "Set_1", "1", "set one", "Both"])
+@pytest.mark.parametrize("said", ["A", "B", "Set A", "Set 1?", "1", "set one", "Both"])
 def test_any_other_word_is_a_fault(said: str) -> None:
     with pytest.raises(ReplyFault, match="must be one of “Set 1”, “Tie”, “Set 2”"):
         answer(said, "ab")

@@ -10,22 +10,23 @@ import pytest
 from recjudge_tui.domain.calls import Answer, Sampling
 from recjudge_tui.domain.material import UserView
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols import absolute, explanation
+from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.record import voted
 from tests.support.cases import SHOPPER, explained, listed, reply, shipped
 
+ABSOLUTE, EXPLANATION = protocol("absolute"), protocol("explanation")
 FILMS = shipped("explanation-media")
 LIST = shipped("absolute-media")
 RATINGS = {"persuasiveness": 4, "transparency": 5, "accuracy": 2, "satisfaction": 3}
 
 
 def rated(text: str = "", aspect: str = "", **fields: Any) -> dict[str, float]:
-    found = explanation.PROTOCOL.parse(FILMS, explained(), reply(text, **fields), "", aspect)
+    found = EXPLANATION.parse(FILMS, explained(), reply(text, **fields), "", aspect)
     return {answer.aspect: answer.value for answer in found.answers}
 
 
 def test_the_statements_are_quoted_as_published() -> None:
-    system = explanation.PROTOCOL.request(FILMS, explained(), "", "", Sampling()).messages[0].content
+    system = EXPLANATION.request(FILMS, explained(), "", "", Sampling()).messages[0].content
     for statement in (
         'persuasiveness: "This explanation is convincing to me"',
         'transparency: "Based on this explanation, I understand why this movie is recommended"',
@@ -38,7 +39,7 @@ def test_the_statements_are_quoted_as_published() -> None:
 
 
 def test_the_parts_stand_in_the_published_order() -> None:
-    system, user = explanation.PROTOCOL.request(FILMS, explained(accuracy=2.0), "", "", Sampling()).messages
+    system, user = EXPLANATION.request(FILMS, explained(accuracy=2.0), "", "", Sampling()).messages
     whole = f"{system.content}\n{user.content}"
     parts = [
         "You are" if "You are" in whole else "Imagine",
@@ -52,10 +53,10 @@ def test_the_parts_stand_in_the_published_order() -> None:
 
 
 def test_nothing_is_said_of_the_user_unless_asked_for() -> None:
-    text = explanation.PROTOCOL.request(FILMS, explained(), "", "", Sampling()).messages[1].content
+    text = EXPLANATION.request(FILMS, explained(), "", "", Sampling()).messages[1].content
     assert text.startswith("<explanation>\nRecommended movie: Thing 1\nExplanation: You like clean teeth.\n")
     told = (
-        explanation.PROTOCOL.request(
+        EXPLANATION.request(
             FILMS, explained(UserView(user_id="u", attributes={"age": "34"})), "", "", Sampling()
         )
         .messages[1]
@@ -66,18 +67,18 @@ def test_nothing_is_said_of_the_user_unless_asked_for() -> None:
 
 def test_the_example_shows_its_scores_of_the_aspects_asked_for() -> None:
     material = explained(persuasiveness=4.0, accuracy=2.0)
-    both = explanation.PROTOCOL.request(FILMS, material, "", "", Sampling()).messages[1].content
+    both = EXPLANATION.request(FILMS, material, "", "", Sampling()).messages[1].content
     assert both.startswith(
         "An example: a text with a reader's ratings:\n"
         "<example>\nRecommended movie: Thing 2\nExplanation: An earlier text.\npersuasiveness: 4\naccuracy: 2\n</example>"
     )
-    one = explanation.PROTOCOL.request(FILMS, material, "", "accuracy", Sampling()).messages[1].content
+    one = EXPLANATION.request(FILMS, material, "", "accuracy", Sampling()).messages[1].content
     assert "persuasiveness" not in one
     assert "\nFor the example a reader answered 2." in one
 
 
 def test_one_aspect_alone_is_asked_about_nothing_else() -> None:
-    request = explanation.PROTOCOL.request(FILMS, explained(), "", "accuracy", Sampling())
+    request = EXPLANATION.request(FILMS, explained(), "", "accuracy", Sampling())
     assert request.reply_schema["required"] == ["reasoning", "accuracy"]
     assert request.reply_schema["properties"]["accuracy"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
     assert request.label_field == "accuracy"
@@ -87,7 +88,7 @@ def test_one_aspect_alone_is_asked_about_nothing_else() -> None:
 
 def test_the_word_for_an_item_is_a_variable() -> None:
     prompt = FILMS.with_variables({"item": "book"})
-    system, user = explanation.PROTOCOL.request(prompt, explained(), "", "", Sampling()).messages
+    system, user = EXPLANATION.request(prompt, explained(), "", "", Sampling()).messages
     assert "I understand why this book is recommended" in system.content
     assert "Recommended book: " in user.content
     assert "movie" not in system.content + user.content
@@ -121,10 +122,26 @@ def test_the_published_forms_are_understood(text: str) -> None:
         ("I would say four.", "no JSON object"),
         ("It gives itself marks:\n> Summary: 5 5 5 5\nI disagree.", "no JSON object"),
         ("Summary: 4/5 5/5 2/5 3/5", "no JSON object"),
-        ("Persuasiveness: 4/5\nTransparency: 5\nAccuracy: 2\nSatisfaction: 3", "“persuasiveness” must be"),
+        ("Persuasiveness: 4/10\nTransparency: 5\nAccuracy: 2\nSatisfaction: 3", "“persuasiveness” must be"),
         *(
             (json.dumps({**RATINGS, "persuasiveness": value}), "“persuasiveness” must be")
-            for value in ("4/5", "4 - agree", "four", "4.", "４", "٤", "4_0", -4, 1e400, "")
+            for value in (
+                "4/10",
+                "4 - agree",
+                "four",
+                "3-4",
+                "80%",
+                4.5,
+                6,
+                0,
+                "★★★★",
+                "４",
+                "٤",
+                "4_0",
+                -4,
+                1e400,
+                "",
+            )
         ),
         (json.dumps({**RATINGS, "Accuracy": 5}), "“accuracy” is given twice"),
     ],
@@ -132,6 +149,11 @@ def test_the_published_forms_are_understood(text: str) -> None:
 def test_what_is_no_rating_is_a_fault_and_never_a_number(text: str, said: str) -> None:
     with pytest.raises(ReplyFault, match=said):
         rated(text)
+
+
+@pytest.mark.parametrize("value", [4, "4", 4.0, "4.0", "4/5", "4 / 5", "4 out of 5", "**4**", [4], ["4/5"]])
+def test_a_clear_rating_is_read(value: object) -> None:
+    assert rated(json.dumps({**RATINGS, "persuasiveness": value})) == RATINGS
 
 
 @pytest.mark.parametrize("ending", ["JSON", "Summary: 1 1 1 1"])
@@ -155,7 +177,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_stays_in_its_frame_and_on_its_line(text: str) -> None:
-    user = explanation.PROTOCOL.request(FILMS, explained(text=text), "", "", Sampling()).messages[1].content
+    user = EXPLANATION.request(FILMS, explained(text=text), "", "", Sampling()).messages[1].content
     lines = user.splitlines()
     assert [line for line in lines if line.startswith("<")] == ["<explanation>", "</explanation>"]
     assert lines[2].startswith("Explanation:")
@@ -166,30 +188,30 @@ def test_any_text_stays_in_its_frame_and_on_its_line(text: str) -> None:
 
 def test_a_long_text_is_shown_whole() -> None:
     text = " ".join(f"word{n}" for n in range(12_000))
-    user = explanation.PROTOCOL.request(FILMS, explained(text=text), "", "", Sampling()).messages[1].content
+    user = EXPLANATION.request(FILMS, explained(text=text), "", "", Sampling()).messages[1].content
     assert len(text) > 100_000
     assert text in user
 
 
 def test_a_list_is_scored_on_the_scale_alone() -> None:
-    request = absolute.PROTOCOL.request(LIST, listed(SHOPPER), "", "", Sampling())
+    request = ABSOLUTE.request(LIST, listed(SHOPPER), "", "", Sampling())
     assert request.reply_schema["properties"]["score"] == {"type": "number", "minimum": 0.0, "maximum": 1.0}
     assert request.label_field == ""
-    found = absolute.PROTOCOL.parse(LIST, listed(), reply(reasoning="Fine.", score=0.72), "", "")
+    found = ABSOLUTE.parse(LIST, listed(), reply(reasoning="Fine.", score=0.72), "", "")
     assert found.answers == (Answer(aspect="overall", value=0.72, label="0.72", reasoning="Fine."),)
 
 
 @pytest.mark.parametrize(
-    "score", [-0.01, 1.01, "high", "NaN", True, None, [0.5], "72 %", "0_1", "0,5", "٠.٥", 10**400]
+    "score", [-0.01, 1.01, "high", "NaN", True, None, [0.5, 0.6], "72 %", "0_1", "0,5", "٠.٥", 10**400]
 )
 def test_an_answer_outside_the_scale_is_a_fault(score: object) -> None:
     with pytest.raises(ReplyFault):
-        absolute.PROTOCOL.parse(LIST, listed(), reply(reasoning="x", score=score), "", "")
+        ABSOLUTE.parse(LIST, listed(), reply(reasoning="x", score=score), "", "")
 
 
 @pytest.mark.parametrize("score", [0, -0.0, "0", " -0.0 "])
 def test_zero_has_no_sign(score: object) -> None:
-    (answer,) = absolute.PROTOCOL.parse(LIST, listed(), reply(reasoning="x", score=score), "", "").answers
+    (answer,) = ABSOLUTE.parse(LIST, listed(), reply(reasoning="x", score=score), "", "").answers
     assert (str(answer.value), answer.label) == ("0.0", "0")
 
 

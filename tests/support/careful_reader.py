@@ -12,6 +12,9 @@ DOUBTS = (
     "wait", "wrong", "mistake", "i take that back", "correction", "scratch that", "on reflection", "sorry",
     "disregard", "instead",
 )  # fmt: skip
+# these marks change what a label says
+DOUBTFUL = "?<>=+/|\\~^%&$#@"
+ENDS = ("</think>", "</thinking>")
 SPACE = " \t\n\r"
 
 
@@ -23,8 +26,7 @@ def careful_label(
     text: str, field: str, labels: tuple[str, ...], examples: tuple[object, ...] = ()
 ) -> str | None:
     """The one label that a reply to a question with one field states, None where that can be disputed."""
-    if text.lstrip().startswith("<think>") and "</think>" in text:
-        text = text[text.index("</think>") + len("</think>") :]
+    text = text[max(text.rfind(tag) + len(tag) if tag in text else 0 for tag in ENDS) :]
     objects, prose = _split(text, (field, *labels))
     if objects is None:
         return None
@@ -154,11 +156,9 @@ def _string(text: str, place: int) -> tuple[str, int]:
         raise NotAnObjectError
     end = place + 1
     while _at(text, end) != '"':
-        if ord(text[end]) < 32:
-            raise NotAnObjectError
         end += 2 if text[end] == "\\" else 1
     try:
-        return json.loads(text[place : end + 1]), end + 1
+        return json.loads(text[place : end + 1], strict=False), end + 1
     except ValueError:
         raise NotAnObjectError from None
 
@@ -182,7 +182,7 @@ def _value(pairs: object) -> object:
 
 
 def _named(pairs: list[tuple[str, object]], field: str) -> list[object]:
-    return [value for name, value in pairs if _plain(name) == _plain(field) and value is not None]
+    return [value for name, value in pairs if _name(name) == _name(field) and value is not None]
 
 
 def _doubled(pairs: object) -> bool:
@@ -198,15 +198,26 @@ def _on_line(line: str, field: str) -> str | None:
     bare = line.strip(" \t>*#-.\r")
     for separator in (":", "="):
         name, found, value = bare.partition(separator)
-        if found and _plain(name.strip(" \t*")) == _plain(field) and value.strip():
-            return value.strip(" \t.*\"'`“”\r")
+        word = name.strip(" \t*")
+        named = word[:1].isalnum() and word[-1:].isalnum() and _name(word) == _name(field)
+        if found and named and '"' not in word and value.strip():
+            return value
     return None
 
 
 def _plain(value: object) -> str:
+    """The letters and digits, whatever marks stand around and between them; a number as it is."""
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return " ".join(str(value).replace("_", " ").casefold().split())
+    if not isinstance(value, str):
+        return str(value)
+    return "".join(mark for mark in value.casefold() if mark.isalnum() or mark in DOUBTFUL)
+
+
+def _name(text: str) -> str:
+    return _words(text.casefold())
 
 
 def _words(text: str) -> str:

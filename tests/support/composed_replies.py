@@ -166,7 +166,7 @@ def _list_of_objects(field: str, label: str, other: str, draw: random.Random) ->
 
 def _list_value(field: str, label: str, other: str, draw: random.Random) -> Part:
     value = draw.choice(([label, other], [label], {"label": label}, {label: True}, [[label]], True, None, ""))
-    return Part(json.dumps({"reasoning": "x", field: value}), NOTHING)
+    return Part(json.dumps({"reasoning": "x", field: value}), _says(label) if value == [label] else NOTHING)
 
 
 def _lines_of_json(field: str, label: str, other: str, draw: random.Random) -> Part:
@@ -235,7 +235,9 @@ def _markup_twice(field: str, label: str, other: str, draw: random.Random) -> Pa
         f"{field}: {label} / {other}", f"{field}: {label} or {other}", f"{field}: {label}, or rather {other}",
         f"{field}: not {label}", f"{field}: {label} -> {other}", f"{field}: {label}?\n{field}: {other}!",
     )  # fmt: skip
-    return Part(draw.choice(forms), NOTHING)
+    chosen = draw.choice(forms)
+    # 4 / 5 is a score of 4, if 5 is the highest
+    return Part(chosen, _says(label) if other == "5" and chosen.endswith(f": {label} / 5") else NOTHING)
 
 
 def _look_alike(field: str, label: str, other: str, draw: random.Random) -> Part:

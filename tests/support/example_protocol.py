@@ -13,8 +13,8 @@ import pytest
 
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts
 from recjudge_tui.protocols.base import Protocol, only_answer
-from recjudge_tui.protocols.rating import parse_ratings, rating_request
-from recjudge_tui.protocols.registry import MODULES
+from recjudge_tui.protocols.registry import PROTOCOLS as PROTOCOL_BY_NAME
+from recjudge_tui.protocols.registry import parse_ratings, rating_request
 
 MATCH = ProtocolFacts(
     name="match",
@@ -82,7 +82,7 @@ def registered() -> Iterator[None]:
     """Both protocols are there, as entries of the two mappings that a new protocol enters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PROTOCOLS, "match", MATCH)
-        patch.setitem(MODULES, "match", __name__)
+        patch.setitem(PROTOCOL_BY_NAME, "match", PROTOCOL)
         patch.setitem(PROTOCOLS, "duel", DUEL)
-        patch.setitem(MODULES, "duel", "tests.support.example_duel")
+        patch.setitem(PROTOCOL_BY_NAME, "duel", replace(PROTOCOL_BY_NAME["pairwise"], facts=DUEL))
         yield

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.replies.parsing import read_fields
+from recjudge_tui.protocols.replies import read_fields
 from tests.support.careful_reader import careful_label
 from tests.support.cases import shipped
 from tests.support.composed_replies import ComposedReply, composed

@@ -10,7 +10,6 @@ from statistics import median
 from recjudge_tui.domain.event_types import action_of, owned, past
 from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.judges.rules.products import FOR_OTHERS, Consumable, Durable
 from recjudge_tui.judges.rules.profile import Profile, is_media, latest, moment, strength, traits
 from recjudge_tui.judges.rules.text import (
     consumable_kind,
@@ -21,6 +20,7 @@ from recjudge_tui.judges.rules.text import (
     variant_key,
     words,
 )
+from recjudge_tui.judges.rules.words import FOR_OTHERS, Consumable, Durable
 
 VARIATION = "minimum-variation redundancy"
 DURABLE = "durable-goods redundancy"

@@ -7,12 +7,22 @@ the same bytes.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
-from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.rules.answers import answer, unsupported
+from recjudge_tui.errors import CallError, UsageError
+from recjudge_tui.judges.rules.evidence import Evidence, evidence_of
+from recjudge_tui.judges.rules.explanation import ExplanationEvidence, explanation_evidence
+from recjudge_tui.judges.rules.profile import Profile, profile_of
+from recjudge_tui.judges.rules.wording import about_aspect, about_list, about_pair
 
 VERSION = "rules-5"
 
@@ -53,3 +63,228 @@ def make(spec: JudgeSpec) -> RulesJudge:
             f"judge “{spec.spec}” does not exist", "The built-in judge is called “rules”, without a colon."
         )
     return RulesJudge()
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------
+
+TIE_MARGIN = 0.015  # a difference of scores up to this is a tie; it is 4.5 % of the range of one label
+_PAIR_WORDS = {
+    "set 1": 1, "a wins": 1, "a": 1, "set 2": -1, "b wins": -1, "b": -1, "tie": 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One case. Its evidence is computed when a field first needs it."""
+
+    material: Material
+    names: tuple[str, str] = ("Set 1", "Set 2")
+
+    @cached_property
+    def profile(self) -> Profile:
+        return profile_of(self.material.user)
+
+    @cached_property
+    def lists(self) -> tuple[Evidence, ...]:
+        m = self.material
+        return tuple(evidence_of(slate, m.user, self.profile, m.top_k) for slate in m.slates)
+
+    @cached_property
+    def explanation(self) -> ExplanationEvidence | None:
+        m = self.material
+        return explanation_evidence(m.explanation, m.user, self.profile) if m.explanation else None
+
+
+def answer(material: Material, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A reply with every property of the schema, in the schema's order.
+
+    Known fields: a string without choices (reasoning), `flagged_items`, string choices of Good/Partial/Poor
+    Match, of Set 1/Set 2/Tie or A wins/B wins/Tie, and numbers (choices, or bounds, by default 0..1). A number
+    scores the explanation if the case has one, else the list. Raises CallError (`unsupported`) for any other
+    field, and when the case lacks what a field needs.
+    """
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not properties:
+        raise unsupported("the reply's schema has no fields")
+    subject = Subject(material, _names(properties))
+    return {name: _field(name, spec, subject) for name, spec in properties.items()}
+
+
+def _names(properties: Mapping[str, Any]) -> tuple[str, str]:
+    """The schema's names of the two lists."""
+    choices = [c for spec in properties.values() if isinstance(spec, dict) for c in spec.get("enum") or ()]
+    return ("A", "B") if "A wins" in choices else ("Set 1", "Set 2")
+
+
+def unsupported(cause: str) -> CallError:
+    return CallError(
+        "unsupported",
+        "the rules judge cannot answer this question",
+        f"It has no rule for this: {cause}.",
+        "Use a language model for this protocol or prompt.",
+    )
+
+
+def _field(name: str, spec: Any, subject: Subject) -> Any:
+    if not isinstance(spec, dict):
+        raise unsupported(f"field “{name}” is not described")
+    choices = spec.get("enum")
+    kind = spec.get("type")
+    if isinstance(choices, list) and choices:
+        if all(isinstance(c, str) for c in choices):
+            return _label(name, choices, subject)
+        if all(isinstance(c, (int, float)) and not isinstance(c, bool) for c in choices):
+            return _nearest(sorted(choices), _quality(name, subject))
+    elif kind == "string":
+        return _reasoning(subject, name)
+    elif kind == "array":
+        return _flags(name, spec, subject)
+    elif kind in ("number", "integer"):
+        return _number(spec, kind, _quality(name, subject))
+    raise unsupported(f"field “{name}” is of a kind it does not know")
+
+
+def _label(name: str, choices: list[str], subject: Subject) -> str:
+    known = {choice.casefold().strip(): choice for choice in choices}
+    if any(word.startswith(("good", "partial", "poor")) for word in known):
+        category = _one_list(name, subject).category
+        for word, choice in known.items():
+            if word.split()[0] == category.split()[0].casefold():
+                return choice
+    elif set(known) <= set(_PAIR_WORDS):
+        expected = winner(name, subject)
+        for word, choice in known.items():
+            if _PAIR_WORDS[word] == expected:
+                return choice
+    raise unsupported(f"field “{name}” offers {', '.join(choices[:6])}")
+
+
+def winner(aspect: str, subject: Subject) -> int:
+    """1 if the first list is better on an aspect, -1 if the second is, 0 if they differ by at most `TIE_MARGIN`.
+
+    Each list's value is computed on its own, so swapping the lists swaps the answer exactly. The score of a whole
+    list stays within its label's third of 0..1, so the list with the worse label never wins.
+    """
+    first, second = _two_lists(aspect, subject)
+    difference = aspect_value(aspect, first) - aspect_value(aspect, second)
+    if abs(difference) <= TIE_MARGIN:
+        return 0
+    return 1 if difference > 0 else -1
+
+
+def _quality(name: str, subject: Subject) -> float:
+    if subject.explanation is not None:
+        return subject.explanation.of(name)
+    return min(max(aspect_value(name, _one_list(name, subject)), 0.0), 1.0)
+
+
+def _one_list(field: str, subject: Subject) -> Evidence:
+    if len(subject.lists) != 1:
+        raise unsupported(f"field “{field}” is about one list, and the case has {len(subject.lists)}")
+    return subject.lists[0]
+
+
+def _two_lists(field: str, subject: Subject) -> tuple[Evidence, Evidence]:
+    if len(subject.lists) != 2:
+        raise unsupported(f"field “{field}” compares two lists, and the case has {len(subject.lists)}")
+    return subject.lists[0], subject.lists[1]
+
+
+def _nearest(choices: list[Any], share: float) -> Any:
+    """The choice nearest to `share` of the way from the smallest to the largest; of two equally near, the smaller."""
+    target = choices[0] + share * (choices[-1] - choices[0])
+    return min(choices, key=lambda choice: (abs(choice - target), choice))
+
+
+def _number(spec: Mapping[str, Any], kind: str, share: float) -> float | int:
+    low, high = spec.get("minimum", 0), spec.get("maximum", 1)
+    value = low + share * (high - low)
+    return math.floor(value + 0.5) if kind == "integer" else round(float(value), 4)
+
+
+def _flags(name: str, spec: Mapping[str, Any], subject: Subject) -> list[dict[str, Any]]:
+    """The list's findings as flagged items. An issue that the schema does not offer becomes `other` if it offers that."""
+    fields = spec.get("items", {}).get("properties", {}) if isinstance(spec.get("items"), dict) else {}
+    if not {"item", "issue"} <= set(fields):
+        raise unsupported(f"field “{name}” lists something other than flagged items")
+    places, issues = fields["item"].get("enum"), fields["issue"].get("enum")
+    flags = []
+    for finding in _one_list(name, subject).findings:
+        issue = finding.issue if issues is None or finding.issue in issues else "other"
+        if (places is None or finding.place in places) and (issues is None or issue in issues):
+            flag = {"item": finding.place, "issue": issue, "reason": finding.reason}
+            flags.append({key: value for key, value in flag.items() if key in fields})
+    return flags
+
+
+def _reasoning(subject: Subject, field: str) -> str:
+    if subject.explanation is not None:
+        parts = subject.explanation
+        return (
+            f"Scored from words alone, from 0 to 1: the text names its item {parts.item:.2f}, refers to the user's own "
+            f"history {parts.user:.2f}, has the right form {parts.form:.2f}, and its item fits the user {parts.fit:.2f}."
+        )
+    if len(subject.lists) == 1:
+        return about_list(subject.lists[0], subject.profile)
+    first, second = _two_lists(field, subject)
+    aspect = field.removesuffix("_analysis") if field.endswith("_analysis") else OVERALL
+    rule = aspect_rule(aspect)
+    if rule is not None:
+        values = rule.value(first), rule.value(second)
+        return about_aspect(rule.counts, values, subject.names, winner(aspect, subject))
+    return about_pair(first, second, subject.profile, subject.names, winner(aspect, subject))
+
+
+# ---- aspects: what the rules count for each, chosen by its name ---------------------------------------------------
+
+
+class AspectRule(NamedTuple):
+    """`value` computes a list's value in 0..1, `counts` describes it. `parts`: it applies to names with one of these."""
+
+    parts: tuple[str, ...]
+    counts: str
+    value: Callable[[Evidence], float]
+
+
+def _length(evidence: Evidence) -> int:
+    return max(evidence.top_k, len(evidence.items), 1)
+
+
+def _fit(evidence: Evidence) -> float:
+    if not evidence.known:
+        return evidence.score
+    return math.fsum(item.worth for item in evidence.items) / _length(evidence)
+
+
+def _tied(evidence: Evidence) -> float:
+    return sum(bool(item.shared) for item in evidence.items) / _length(evidence)
+
+
+_RULES = (
+    AspectRule(("accura", "relevan"), "how far its items meet the user's taste", _fit),
+    AspectRule(
+        ("transparen", "explain"), "the share of items that share something with the user's record", _tied
+    ),
+    AspectRule(
+        ("inspir", "divers", "novel", "serendip", "explor"),
+        "different categories for each item",
+        lambda evidence: evidence.kinds / _length(evidence),
+    ),
+    AspectRule(
+        ("quality",),
+        "the share of items without a fault",
+        lambda evidence: (len(evidence.items) - len(evidence.findings)) / _length(evidence),
+    ),
+)
+
+
+def aspect_rule(name: str) -> AspectRule | None:
+    """The rule for an aspect; None for an aspect without one."""
+    word = name.casefold()
+    return next((rule for rule in _RULES if any(part in word for part in rule.parts)), None)
+
+
+def aspect_value(name: str, evidence: Evidence) -> float:
+    """A list's value on an aspect in 0..1; the score of the whole list if the aspect has no rule."""
+    rule = aspect_rule(name)
+    return evidence.score if rule is None else rule.value(evidence)

@@ -8,16 +8,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recjudge_tui.domain.material import ItemView
-from recjudge_tui.judges.rules.products import (
+from recjudge_tui.judges.rules.words import (
     ACCESSORIES,
+    COLOURS,
     CONSUMABLES,
+    DIMENSIONS,
     DURABLES,
+    EDITIONS,
     HOLDERS,
+    NO_CATEGORY,
+    PACKING,
+    SCENTS,
     SPARES,
+    UNITS,
     Consumable,
     Durable,
 )
-from recjudge_tui.judges.rules.words import COLOURS, DIMENSIONS, EDITIONS, NO_CATEGORY, PACKING, SCENTS, UNITS
 
 _READ = 400  # characters read of a title, so that a very long one costs nothing
 _KEPT = 20_000  # entries in each of the caches below
@@ -29,7 +35,7 @@ _UNIT = "|".join(sorted((u.replace(" ", r"\s") for u in UNITS), key=lambda u: (-
 _MULTIPLE = re.compile(rf"(\d{{1,4}})\s*[x×]\s*({_NUMBER})\s?-?({_UNIT})\b")
 _MEASURE = re.compile(rf"\b({_NUMBER})\s?-?({_UNIT})\b")
 _PACK_OF = re.compile(r"\b(?:pack|set|box|case|bundle|bag) of (\d{1,4})\b")
-_FORM = re.compile(rf"\b{_NUMBER}\s?-?(?:{'|'.join(DIMENSIONS)})\b|\bsize [\w.]{{1,4}}\b")
+_FORM = re.compile(rf"\b{_NUMBER}\s?-?(?:{'|'.join(sorted(DIMENSIONS))})\b|\bsize [\w.]{{1,4}}\b")
 
 _DURABLE_PHRASES = sorted(
     ((f" {phrase} ", kind) for kind in DURABLES for phrase in kind.phrases),

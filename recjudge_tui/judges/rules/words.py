@@ -1,255 +1,54 @@
-"""Word lists of the rules judge: units, words that only distinguish variants, and meaningless words.
-
-English words in the singular, as `text.words` returns them.
-"""
+"""The word lists of the rules judge, from `words.toml` beside this file: units, variants, durables, consumables."""
 
 from __future__ import annotations
 
+import sys
+from importlib.resources import files
+from typing import NamedTuple
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
-# Units that measure a product, as (base unit, factor).
+class Durable(NamedTuple):
+    """A product bought once in `years`. `phrases` are its names; the longest match among all kinds wins."""
+
+    kind: str
+    phrases: tuple[str, ...]
+    years: float
+
+
+class Consumable(NamedTuple):
+    """A product that is used up: `per_day` of a base unit (ml, g, wash, piece) by one household. `days` is how long a pack
+    lasts whose title names no amount. With `one_product` only the same product counts as a refill.
+    """
+
+    kind: str
+    phrases: tuple[str, ...]
+    per_day: dict[str, float]
+    days: float
+    one_product: bool = False
+
+
+_DATA = tomllib.loads(files("recjudge_tui.judges.rules").joinpath("words.toml").read_text("utf-8"))
+
+
+def _set(name: str) -> frozenset[str]:
+    return frozenset(_DATA["words"][name].split())
+
+
+COLOURS, SCENTS, PACKING, EDITIONS = map(_set, ("colours", "scents", "packing", "editions"))
+STOPWORDS, ACCESSORIES, SPARES = map(_set, ("without_meaning", "accessories", "spares"))
+FOR_OTHERS, HOLDERS, DIMENSIONS = map(_set, ("for_others", "holders", "dimensions"))
+NO_CATEGORY = frozenset(_DATA["words"]["no_category"])
+# unit -> (base unit, factor)
 UNITS: dict[str, tuple[str, float]] = {
-    "ml": ("ml", 1), "cl": ("ml", 10), "dl": ("ml", 100), "l": ("ml", 1000), "litre": ("ml", 1000),
-    "liter": ("ml", 1000), "fl oz": ("ml", 29.6), "g": ("g", 1), "gr": ("g", 1), "kg": ("g", 1000),
-    "oz": ("g", 28.3), "lb": ("g", 453.6), "lbs": ("g", 453.6), "m": ("m", 1), "metre": ("m", 1),
-    "wash": ("wash", 1), "washes": ("wash", 1), "load": ("wash", 1), "loads": ("wash", 1),
-    "tablet": ("piece", 1), "tablets": ("piece", 1), "tab": ("piece", 1), "tabs": ("piece", 1),
-    "capsule": ("piece", 1), "capsules": ("piece", 1), "pod": ("piece", 1), "pods": ("piece", 1),
-    "piece": ("piece", 1), "pieces": ("piece", 1), "pcs": ("piece", 1), "pc": ("piece", 1),
-    "count": ("piece", 1), "ct": ("piece", 1), "pack": ("piece", 1), "packs": ("piece", 1),
-    "pk": ("piece", 1), "roll": ("piece", 1), "rolls": ("piece", 1), "wipe": ("piece", 1),
-    "wipes": ("piece", 1), "sheet": ("piece", 1), "sheets": ("piece", 1), "bag": ("piece", 1),
-    "bags": ("piece", 1),
-}  # fmt: skip
-# Measures that distinguish forms of one product but are not an amount that is used up.
-DIMENSIONS = ("cm", "mm", "inch", "inches", "in", "ft", "gb", "tb", "mb")
-
-COLOURS = frozenset(
-    [
-        "black",
-        "white",
-        "grey",
-        "gray",
-        "silver",
-        "gold",
-        "golden",
-        "red",
-        "blue",
-        "green",
-        "yellow",
-        "orange",
-        "purple",
-        "violet",
-        "pink",
-        "brown",
-        "beige",
-        "navy",
-        "teal",
-        "turquoise",
-        "ivory",
-        "cream",
-        "charcoal",
-        "graphite",
-        "bronze",
-        "copper",
-        "champagne",
-        "rose",
-        "plum",
-        "nude",
-        "taupe",
-        "brick",
-        "coral",
-        "burgundy",
-        "khaki",
-        "mint",
-        "steel",
-        "chrome",
-        "transparent",
-        "clear",
-        "multicolour",
-        "multicolor",
-        "light",
-        "medium",
-        "dark",
-        "deep",
-        "pale",
-        "soft",
-        "bright",
-    ]
+    unit: (base, factor) for base, units in _DATA["units"].items() for unit, factor in units.items()
+}
+DURABLES = tuple(Durable(kind, tuple(of["names"]), of["years"]) for kind, of in _DATA["durables"].items())
+CONSUMABLES = tuple(
+    Consumable(of["kind"], tuple(of["names"]), of["per_day"], of["days"], of.get("one_product", False))
+    for of in _DATA["consumables"]
 )
-SCENTS = frozenset(
-    [
-        "coconut",
-        "apple",
-        "rosemary",
-        "oat",
-        "lemon",
-        "lavender",
-        "vanilla",
-        "strawberry",
-        "fig",
-        "cedar",
-        "menthol",
-        "citrus",
-        "aloe",
-        "vera",
-        "honey",
-        "almond",
-        "cherry",
-        "berry",
-        "raspberry",
-        "peach",
-        "mango",
-        "jasmine",
-        "lime",
-        "ocean",
-        "unscented",
-        "scented",
-        "fragrance",
-        "flavour",
-        "flavor",
-        "scent",
-        "chocolate",
-        "banana",
-        "eucalyptus",
-        "peppermint",
-        "spearmint",
-        "tea",
-        "tree",
-    ]
-)
-PACKING = frozenset(
-    [
-        "pack",
-        "packs",
-        "set",
-        "box",
-        "case",
-        "bundle",
-        "twin",
-        "double",
-        "triple",
-        "multipack",
-        "value",
-        "family",
-        "size",
-        "mini",
-        "travel",
-        "jumbo",
-        "large",
-        "small",
-        "xl",
-        "xxl",
-        "xs",
-        "regular",
-        "standard",
-        "economy",
-        "refill",
-        "pouch",
-        "bottle",
-        "jar",
-        "tube",
-        "tin",
-        "bonus",
-        "new",
-        "original",
-        "colour",
-        "color",
-        "edition",
-        "version",
-        "of",
-        "and",
-        "with",
-        "the",
-    ]
-)
-EDITIONS = frozenset(
-    [
-        "dvd",
-        "blu",
-        "ray",
-        "bluray",
-        "vhs",
-        "4k",
-        "uhd",
-        "hd",
-        "director",
-        "directors",
-        "cut",
-        "extended",
-        "remastered",
-        "restored",
-        "special",
-        "anniversary",
-        "collector",
-        "collectors",
-        "deluxe",
-        "limited",
-        "uncut",
-        "edition",
-        "version",
-        "paperback",
-        "hardcover",
-        "hardback",
-        "kindle",
-        "audiobook",
-        "ebook",
-    ]
-)
-
-# Words that do not describe what a product is.
-STOPWORDS = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "with",
-        "from",
-        "of",
-        "to",
-        "in",
-        "on",
-        "at",
-        "by",
-        "an",
-        "or",
-        "is",
-        "it",
-        "its",
-        "his",
-        "her",
-        "my",
-        "me",
-        "you",
-        "your",
-        "our",
-        "their",
-        "this",
-        "that",
-        "all",
-        "one",
-        "two",
-        "new",
-        "how",
-        "who",
-        "what",
-        "when",
-        "where",
-        "aka",
-        "la",
-        "le",
-        "les",
-        "de",
-        "der",
-        "die",
-        "das",
-        "el",
-        "il",
-        "un",
-        "une",
-    ]
-)
-NO_CATEGORY = frozenset(("", "unknown", "other", "others", "misc", "none", "n/a", "(no genres listed)"))

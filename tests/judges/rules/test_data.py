@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.material import CaseKind, ItemView, Material, ShownEvent, SlateView, UserView
-from recjudge_tui.judges.rules.answers import Subject, winner
 from recjudge_tui.judges.rules.evidence import GOOD, PARTIAL, POOR
+from recjudge_tui.judges.rules.judge import Subject, winner
 
 pytestmark = pytest.mark.data
 REAL = ("popularity", "cooccurrence", "embedding")

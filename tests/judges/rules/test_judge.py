@@ -23,8 +23,7 @@ from recjudge_tui.domain.material import (
 )
 from recjudge_tui.errors import CallError, UsageError
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.judges.rules.answers import answer
-from recjudge_tui.judges.rules.judge import VERSION, make
+from recjudge_tui.judges.rules.judge import VERSION, answer, make
 from tests.support.rules_material import (
     NOW,
     ask,

@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.replies.parsing import read_fields
+from recjudge_tui.protocols.replies import read_fields
 from tests.support.cases import shipped
 from tests.support.degenerate_replies import SHAPES, degenerate
 from tests.support.reply_fuzz import PROMPTS, composed_fuzz, fuzzed, honest_failures

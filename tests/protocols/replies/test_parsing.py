@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.replies.parsing import read_fields
-from recjudge_tui.protocols.templates.rendering import system_text
+from recjudge_tui.protocols.rendering import system_text
+from recjudge_tui.protocols.replies import read_fields
 from tests.support.cases import reply, shipped
 
 LIST = shipped("pointwise-shopping")
@@ -123,21 +123,31 @@ def test_the_text_around_the_label_line_is_the_reasoning() -> None:
     assert fields["reasoning"].split("\n") == ["all fits.", "", "The soap is due."]
 
 
-def test_the_text_form_of_a_pair() -> None:
-    fields, parsed_by = read_fields(PAIR, reply("Both are fine.\nWinner: Set 2"), PAIR.aspects)
-    assert (fields["winner"], parsed_by) == ("Set 2", "text")
+CLEAR = (
+    "good match", "GOOD MATCH", "  Good   Match ", "Good\tMatch", "Good\nMatch", "good_match", "Good-Match", "GoodMatch",
+    "Good Match!", "Good Match.", "**Good Match**", "'Good Match'", "“Good Match”", "Good\u00a0Match", "Good Match ✅",
+    "(Good Match)", ["Good Match"], ["good_match."],
+)  # fmt: skip
+UNCLEAR = (
+    "Good", "A Good Match", "", "2", "Gut", "Good Match?", "not Good Match", "≠ Good Match", "Good Match / Poor Match",
+    "Good Match, Poor Match", "Good Match -> Poor Match", "❌ Good Match", "1. Good Match", "Good or Partial Match",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "label", ["good match", "GOOD MATCH", "  Good   Match ", "Good\tMatch", "Good\nMatch"]
-)
-def test_labels_are_matched_whatever_their_case_and_space(label: str) -> None:
+@pytest.mark.parametrize("label", CLEAR, ids=str)
+def test_a_clear_label_is_read_whatever_stands_around_it(label: object) -> None:
     assert category(json.dumps({"category": label})) == ("Good Match", "json")
 
 
 @pytest.mark.parametrize(
-    "label", ["Good", "good_match", "Good-Match", "Good Match!", "A Good Match", "", "2", "Gut"]
+    "label", [["Good Match", "Poor Match"], ["Good Match", "Good Match"], [["Good Match"]], {}, []]
 )
+def test_several_labels_are_none(label: object) -> None:
+    with pytest.raises(ReplyFault):
+        category(json.dumps({"category": label}))
+
+
+@pytest.mark.parametrize("label", UNCLEAR)
 def test_labels_are_matched_in_no_other_way(label: str) -> None:
     with pytest.raises(ReplyFault, match="must be one of “Good Match”, “Partial Match”, “Poor Match”"):
         category(json.dumps({"category": label}))
@@ -153,7 +163,7 @@ def test_labels_are_matched_in_no_other_way(label: str) -> None:
         ("I like this list.", "no JSON object"),
         ('{"reasoning": "r"}', "“category” is missing"),
         ('{"category": null}', "“category” is missing"),
-        ('{"category": ["Good Match"]}', "one label"),
+        ('{"category": ["Good Match", "Poor Match"]}', "one label"),
         ('{"category": true}', "one label"),
         ('{"category": 2}', "must be one of"),
         ('{"category": NaN}', "must be one of"),
@@ -188,6 +198,59 @@ def test_a_prompt_repeated_in_the_completion_is_not_the_answer() -> None:
 def test_a_degenerate_reply_is_refused_quickly(piece: str) -> None:
     with pytest.raises(ReplyFault):
         category(piece * 10_000)
+
+
+def test_line_breaks_and_tabs_in_strings_are_kept() -> None:
+    text = GOOD.replace('"r"', '"one\n\ntwo\tthree"')
+    for whole in (text, f"```json\n{text}\n```"):
+        fields, _ = read_fields(LIST, reply(whole), LIST.aspects)
+        assert (fields["reasoning"], fields["category"]) == ("one\n\ntwo\tthree", "Good Match")
+
+
+THINKING = (
+    ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<THOUGHT>", "</THOUGHT>"), ("<thoughts>", "</thoughts>"),
+    ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"), ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"), ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"), ("<|channel>thought\n", "<channel|>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary<|message|>",
+     "<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>"),
+    ("analysis\n", "assistantfinal"), ("<think>a</think><think>", "</think>"), ("", "</think>"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("begin", "end"), THINKING)
+@pytest.mark.parametrize(
+    "thought", ["Hmm.", POOR, "Category: Poor Match", '{"category": "Poor', "```json\n{"]
+)
+def test_no_label_is_read_in_the_thinking(begin: str, end: str, thought: str) -> None:
+    assert category(f"{begin}{thought}{end}\n{GOOD}")[0] == "Good Match"
+    assert category(f"{begin}{thought}{end}\nCategory: Good Match<|return|>")[0] == "Good Match"
+    unanswered = [f"{begin}{thought}{end}", f"{GOOD}<think>{thought}"]
+    if begin and begin != "analysis\n":
+        unanswered.append(f"{begin}{thought}")
+    for text in unanswered:
+        with pytest.raises(ReplyFault):
+            category(text)
+
+
+def test_thinking_tags_in_a_text_of_the_answer_are_text() -> None:
+    assert category(GOOD.replace('"r"', '"<think>it fits"'))[0] == "Good Match"
+
+
+SAER_FORM = """CATEGORY: Partial Match
+REASONING: Most fit.
+FLAGGED ITEMS:
+- Item 3 (Thing 3): durable-goods redundancy - a second one
+2. Item 4: off-category (wrong shelf)
+* Thing 5: other – broken"""
+
+
+def test_the_published_form_keeps_its_flagged_items() -> None:
+    fields, parsed_by = read_fields(LIST, reply(SAER_FORM), LIST.aspects)
+    assert (fields["category"], parsed_by) == ("Partial Match", "text")
+    assert fields["reasoning"] == "Most fit."
+    assert len(fields["flagged_items"].strip().splitlines()) == 3
 
 
 @given(st.text() | st.text('{}[]":,\\ \nCategory Good Match'))

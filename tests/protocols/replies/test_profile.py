@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.replies.profile import LONGEST, profile_text
+from recjudge_tui.protocols.replies import LONGEST_PROFILE as LONGEST
+from recjudge_tui.protocols.replies import profile_text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ LINE = "The customer bought a kettle and the list has a kettle. "
         "".join(f"{n}. The item number {n} fits the history of the customer.\n" for n in range(1, 60)),
         "x" * 4000,
         '{"flagged_items": [' + '{"item": 3, "issue": "other", "reason": "it is odd"}, ' * 30,
-        "I think. " + "Wait, item one fits. No, item two fits too.\nBut perhaps neither does, who knows. " * 9 + "Wai",
+        "I think. "
+        + "Wait, item one fits. No, item two fits too.\nBut perhaps neither does, who knows. " * 9
+        + "Wai",
     ],
 )
 def test_a_loop_is_seen(text: str) -> None:
@@ -28,9 +30,8 @@ def test_a_loop_is_seen(text: str) -> None:
     [
         "",
         LINE * 2,
-        '{"reasoning": "The user likes crime and drama. Items 1, 2 and 5 fit; items 3 and 4 do not. '
-        'The list covers two interests, but the third is missing, and',
-        " ".join(f"Item {n} is about {word} and suits a reader of {word}s." for n, word in enumerate(
+        '{"reasoning": "The user likes crime and drama. Items 1 and 5 fit; items 3 and 4 do not. But the third is',
+        " ".join(f"Item {n} is about {w} and suits a reader of {w}." for n, w in enumerate(
             "crime film nature sport music travel cooking history physics poetry gardening chess".split()
         )),
     ],

@@ -19,19 +19,27 @@ from jinja2 import (
 )
 
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.calls import Message
+from recjudge_tui.domain.calls import Message, PlacedImage
 from recjudge_tui.domain.event_types import RATING, action_of
-from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.material import ItemView, Material, ShownEvent
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import PromptError
-from recjudge_tui.protocols.templates.data import Record, described, plain, record
-from recjudge_tui.protocols.templates.image_places import case_message, has_mark, image_mark
-from recjudge_tui.protocols.templates.limits import limited_effort
-from recjudge_tui.protocols.templates.sandbox import TemplateSandbox
+from recjudge_tui.protocols.sandbox import (
+    Record,
+    Same,
+    TemplateSandbox,
+    described,
+    limited_effort,
+    plain,
+    record,
+)
 
 _PART = "part of a prompt: "
 _SPACE = re.compile(r"\s+")
+# the line of an item with an image ends with this; text from the data cannot contain it, because control characters
+# never enter a prompt. In the finished text a number replaces it, and the image follows the number
+_IMAGE_MARK = re.compile("\x00([0-9a-f]{64})\x00")
 # the frames of the shipped prompts look like tags: text from the data may not contain a character that opens one (or
 # looks like one)
 _TAG_OPENERS = str.maketrans(dict.fromkeys("<＜﹤", "‹"))
@@ -80,10 +88,10 @@ def item_line(item: Record, *attributes: str) -> Lines:
     """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts
     are left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category.
     """
-    _check(item, "ItemView", "item_line expects an item")
+    _check(item, ItemView, "item_line expects an item")
     more = item["attributes"]
     known = tuple((name, more[name]) for name in attributes if more.get(name))
-    image = item.get("image")
+    image = item["image"]
     return _item_line(item["title"], item["brand"], item["category"], known, image["digest"] if image else "")
 
 
@@ -94,7 +102,7 @@ def _item_line(
 ) -> Lines:
     parts = (("brand", brand), ("category", category), *attributes)
     named = [f"{name}: {_part(value)}" for name, value in parts if value]
-    return Lines(" | ".join([_part(title), *named]) + (image_mark(image) if image else ""))
+    return Lines(" | ".join([_part(title), *named]) + (f"\x00{image}\x00" if image else ""))
 
 
 def item_lines(items: Iterable[Record], *attributes: str) -> Lines:
@@ -107,7 +115,7 @@ def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
 
     The value of events of other types than `rating` is shown only with `values`; so is the scale, where it is known.
     """
-    _check(event, "ShownEvent", "event_line expects an event")
+    _check(event, ShownEvent, "event_line expects an event")
     item = event["item"]
     what = item_line(item, *attributes) if item else f"“{_part(event['text'])}”"
     value = _value(event) if values else _rating(event)
@@ -133,8 +141,8 @@ def event_lines(events: Iterable[Record], *attributes: str, values: bool = False
     return Lines("\n".join(f"- {event_line(event, *attributes, values=values)}" for event in events))
 
 
-def _check(value: object, kind: str, what: str) -> None:
-    if type(value) is not Record or value.kind != kind:
+def _check(value: object, kind: type[Model], what: str) -> None:
+    if type(value) is not Record or value.kind is not kind:
         raise TypeError(f"{what}, not {described(value)}")
 
 
@@ -144,29 +152,18 @@ def _part(text: str) -> str:
     return one_line(text.replace("|", "/")).translate(_TAG_OPENERS)
 
 
-class _PromptKey:
-    """A prompt as a cache key that is fast to hash and compared by identity."""
-
-    def __init__(self, prompt: Prompt) -> None:
-        self.prompt = prompt
-
-    def __hash__(self) -> int:
-        return hash(self.prompt.system)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _PromptKey) and (self.prompt is other.prompt or self.prompt == other.prompt)
-
-
 def system_text(prompt: Prompt, top_k: int, aspect: str = "") -> str:
     """The shared part: the same for every case of a run (and aspect), because no case is known here."""
-    return _system_text(_PromptKey(prompt), top_k, aspect)
+    return _system_text(Same(prompt), top_k, aspect)
 
 
 @lru_cache(maxsize=32)
-def _system_text(key: _PromptKey, top_k: int, aspect: str) -> str:
-    prompt = key.prompt
-    return _render(
+def _system_text(key: Same, top_k: int, aspect: str) -> str:
+    prompt = key.model
+    assert isinstance(prompt, Prompt)
+    return _rendered(
         prompt,
+        prompt.system,
         "system",
         {
             **_of_prompt(key, aspect),
@@ -178,23 +175,18 @@ def _system_text(key: _PromptKey, top_k: int, aspect: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _of_prompt(key: _PromptKey, aspect: str) -> Mapping[str, Any]:
+def _of_prompt(key: Same, aspect: str) -> Mapping[str, Any]:
     """The fields of the prompt that both texts get."""
-    prompt = key.prompt
+    prompt = key.model
+    assert isinstance(prompt, Prompt)
     return {
         "labels": _worded(prompt, prompt.labels, "meaning"),
         "scale": plain(prompt.scale),
         "aspects": _worded(prompt, prompt.aspects_of(aspect), "question"),
         "issues": _worded(prompt, prompt.issues, "meaning"),
-        "examples": tuple(_without_domain(plain(example)) for example in prompt.shown_examples()),
+        "examples": plain(prompt.shown_examples()),
         "variables": plain(prompt.variables),
     }
-
-
-def _without_domain(example: Record) -> Record:
-    """Its domain decided that it is shown; prompts older than that field render to the same bytes."""
-    del example["domain"]
-    return example
 
 
 def _worded(prompt: Prompt, models: Iterable[Model], field: str) -> tuple[Record, ...]:
@@ -208,15 +200,16 @@ def _worded(prompt: Prompt, models: Iterable[Model], field: str) -> tuple[Record
 def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
     """The text of one case, lists in the order of `material.slates`; the bounds are those of the first list's length."""
     length = len(material.slates[0].items) if material.slates else material.top_k
-    return _render(
+    return _rendered(
         prompt,
+        prompt.user,
         "user",
         {
             "user": record(material.user),
             "slates": tuple(map(record, material.slates)),
             "explanation": plain(material.explanation),
             "example": plain(material.example),
-            **_of_prompt(_PromptKey(prompt), aspect),
+            **_of_prompt(Same(prompt), aspect),
             "top_k": material.top_k,
             "good_from": bound(0.7, length),
             "partial_from": bound(0.4, length),
@@ -228,19 +221,30 @@ def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Mess
     """The two messages of a call: the shared prefix, then the case with the images of its items. Raises PromptError."""
     return (
         Message(role="system", content=system_text(prompt, material.top_k, aspect)),
-        case_message(_with_images(user_text(prompt, material, aspect), material), material),
+        _with_images(user_text(prompt, material, aspect), material),
     )
 
 
-def _with_images(text: str, material: Material) -> str:
-    """The text. If the prompt writes items without `item_line`, which shows images, the lines of items with images
-    come above it.
+def _with_images(text: str, material: Material) -> Message:
+    """The text of a case, with the images of its items beside their lines.
+
+    If the prompt writes items without `item_line`, the lines of items with images come above its text.
     """
     items = {item.item_id: item for item in material.items_with_images()}
-    if not items or has_mark(text):
-        return text
-    lines = [f"- {item_line(record(item))}" for item in items.values()]
-    return "\n".join(("Images of items:", *lines, "", text))
+    if items and not _IMAGE_MARK.search(text):
+        lines = [f"- {item_line(record(item))}" for item in items.values()]
+        text = "\n".join(("Images of items:", *lines, "", text))
+    images = {item.image.digest: item.image for item in items.values() if item.image}
+    content = ""
+    placed: list[PlacedImage] = []
+    # the parts are texts and, between them, digests
+    for place, part in enumerate(_IMAGE_MARK.split(text) if items else [text]):
+        if place % 2 == 0:
+            content += part
+        elif part in images:
+            content += f" [image {len(placed) + 1}]"
+            placed.append(PlacedImage(at=len(content), image=images[part]))
+    return Message(role="user", content=content, images=tuple(placed))
 
 
 def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Message]:
@@ -274,9 +278,9 @@ def environment(part: str) -> TemplateSandbox:
             "event_lines": event_lines,
             "with_article": with_article,
         },
-        undefined=StrictUndefined,
         # the system text holds nothing but the prompt file's own words, which keep their lines
-        finalize=as_data if part == "user" else None,
+        as_data if part == "user" else str,
+        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
@@ -294,15 +298,11 @@ def _template(source: str, part: str, parts: tuple[tuple[str, str], ...]) -> Tem
     return environment(part).overlay(loader=FunctionLoader(load)).from_string(source)
 
 
-def _render(prompt: Prompt, part: str, names: dict[str, Any]) -> str:
-    return _rendered(prompt, getattr(prompt, part), part, names)
-
-
 def _rendered(prompt: Prompt, source: str, part: str, names: dict[str, Any]) -> str:
     parts = tuple((prompt.parts or {}).items())
     try:
         template = _template(source, part, parts)
-        with limited_effort(source):
+        with limited_effort():
             return template.render(names).strip()
     except _TEMPLATE_FAULTS as error:
         name, line = _template_line(error)

@@ -1,19 +1,30 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import DictLoader, Environment, StrictUndefined, Template
 
 from recjudge_tui.domain.calls import Sampling
-from recjudge_tui.domain.material import ExplanationView, Material, ShownEvent, SlateView, UserView
+from recjudge_tui.domain.material import (
+    ExplanationView,
+    ImageView,
+    ItemView,
+    Material,
+    ShownEvent,
+    SlateView,
+    UserView,
+)
+from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.protocols.templates.data import record
-from recjudge_tui.protocols.templates.rendering import (
+from recjudge_tui.protocols.rendering import (
     as_data,
     bound,
+    environment,
     event_line,
     item_line,
     messages,
@@ -21,6 +32,7 @@ from recjudge_tui.protocols.templates.rendering import (
     user_text,
     with_article,
 )
+from recjudge_tui.protocols.sandbox import record
 from tests.support.cases import (
     SAER,
     SHIPPED,
@@ -237,29 +249,15 @@ def test_the_prompt_files_own_words_keep_their_lines_and_signs() -> None:
     assert system_text(prompt, 10) == "1. <b>\n2. two"
 
 
-@pytest.mark.parametrize(
-    "noun",
-    [
-        *(
-            "an online shop",
-            "an app store",
-            "an e-book shop",
-            "an hourly news feed",
-            "an Italian market",
-            "an umbrella shop",
-        ),
-        *(
-            "a film platform",
-            "a hotel portal",
-            "a university library",
-            "a used-car market",
-            "a European shop",
-        ),
-        *("a one-stop shop", "a UK shop", "a 图书 shop"),
-    ],
+NOUNS = (
+    "an online shop, an app store, an e-book shop, an hourly news feed, an Italian market, an umbrella shop, a film site, "
+    "a hotel portal, a university library, a used-car market, a European shop, a one-stop shop, a UK shop, a 图书 shop"
 )
-def test_a_noun_gets_its_article(noun: str) -> None:
-    assert with_article(noun.split(" ", 1)[1]) == noun
+
+
+def test_a_noun_gets_its_article() -> None:
+    nouns = NOUNS.split(", ")
+    assert [with_article(noun.split(" ", 1)[1]) for noun in nouns] == nouns
 
 
 @pytest.mark.parametrize(
@@ -272,3 +270,86 @@ def test_shipped_prompts_have_the_article_right_for_any_word(name: str, right: s
     text = system_text(prompt, 10)
     assert right in text
     assert wrong not in text
+
+
+# as people's own prompts may have them
+ODD = """{{ user.attributes.get("age", "-") }} {{ user.attributes["age"] | default("?") }} {{ user["as_of"][:10] }}
+{% for name, value in user.attributes.items() %}{{ name.upper() }}: {{ value }}{{ loop.cycle(";", ",") }}{% endfor %}
+{{ user.attributes._id | default("no id") }} {{ user.attributes["_id"] is defined }} {{ user.shoe_size is defined }}
+{{ user.history | map(attribute="type") | join(",") }} {{ user.history | selectattr("value", "eq", 4.5) | list | length }}
+{% for group in user.history | groupby("type") %}{{ group.grouper }}: {{ group.list | length }} {% endfor %}
+{{ user.history | sort(attribute="timestamp") | map(attribute="timestamp") | join(" ") }} {{ range(3) | join }}
+{% set box = namespace(n=0) %}{% for event in user.history %}{% set box.n = box.n + 1 %}{% endfor %}{{ box.n }}
+{% macro show(event) %}{{ event.type }}{% endmacro %}{% for event in user.history %}{{ show(event) }}{% endfor %}
+{% macro loud(y) %}{{ caller(y ~ y) }}{% endmacro %}{% call(x) loud("a") %}{{ x }}!{% endcall %}
+{{ dict(a=1) }} {{ "%s %d" | format("a", 3) }} {{ "a b".split() | join("-") }} {{ [(1, 2), [3]] }} {{ {"a": [1]} }}
+{{ user.browsed.index("Bath") if user.browsed }} {{ user }} {{ aspects }}"""
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_template_renders_to_what_plain_jinja_makes_of_the_same_data(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, Any]] = []
+    render = Template.render
+    monkeypatch.setattr(Template, "render", lambda t, names: given.append(names) or render(t, names))
+    prompt = shipped(name)
+    for source in (prompt.user, ODD):
+        for user in (SHOPPER, STRANGER):
+            text = user_text(prompt.model_copy(update={"user": source}), material_for(name, user), "")
+            jinja = Environment(
+                loader=DictLoader(prompt.parts or {}), undefined=StrictUndefined, finalize=as_data, trim_blocks=True,
+                lstrip_blocks=True,
+            )  # fmt: skip
+            jinja.filters |= {
+                name: getattr(filters, "__wrapped__", filters) for name, filters in environment("user").filters.items()
+                if name in ("json", "item_line", "item_lines", "event_line", "event_lines", "with_article")
+            }  # fmt: skip
+            monkeypatch.setattr(jinja, "getattr", environment("user").getattr)
+            assert text == jinja.from_string(source).render(given[-1]).strip()
+
+
+ONE = ImageView(digest="a" * 64, width=10, height=10)
+TWO = ImageView(digest="b" * 64, width=10, height=10)
+
+
+def pictured(*items: tuple[str, ImageView | None]) -> Material:
+    views = tuple(
+        ItemView(item_id=f"i{n}", title=title, image=image) for n, (title, image) in enumerate(items)
+    )
+    return Material(kind="list", user=UserView(user_id="u"), slates=(SlateView(items=views),))
+
+
+def lines(prompt: Prompt, material: Material) -> list[tuple[str, str]]:
+    """The end of the line that each image stands behind, and the image's digest."""
+    message = messages(prompt, material)[1]
+    return [
+        (message.content[: placed.at].splitlines()[-1], placed.image.digest[0]) for placed in message.images
+    ]
+
+
+def test_an_item_without_an_image_takes_no_number() -> None:
+    shown = lines(shipped("pointwise-media"), pictured(("Heat", ONE), ("Alien", None), ("Brazil", TWO)))
+    assert shown == [("1. Heat [image 1]", "a"), ("3. Brazil [image 2]", "b")]
+
+
+def test_an_image_that_two_items_share_is_shown_with_each() -> None:
+    shown = lines(shipped("pointwise-media"), pictured(("Heat", ONE), ("Heat 2", ONE)))
+    assert shown == [("1. Heat [image 1]", "a"), ("2. Heat 2 [image 2]", "a")]
+
+
+def test_no_title_moves_an_image_or_brings_one() -> None:
+    titles = (f"\x00{TWO.digest}\x00", "Heat [image 7]", f"x\x00{ONE.digest}\x00y")
+    shown = lines(shipped("pointwise-media"), pictured((titles[0], ONE), (titles[1], None), (titles[2], TWO)))
+    assert [(text[-10:], digest) for text, digest in shown] == [(" [image 1]", "a"), (" [image 2]", "b")]
+    assert shown[0][0].startswith("1. ")
+    assert shown[1][0].startswith("3. ")
+
+
+def test_a_prompt_that_writes_its_items_in_its_own_way_has_them_above() -> None:
+    prompt = shipped("pointwise-media").model_copy(
+        update={"user": "{% for i in slates[0].items %}{{ i.title }}, {% endfor %}"}
+    )
+    message = messages(prompt, pictured(("Heat", ONE), ("Alien", None), ("Brazil", TWO)))[1]
+    assert message.content == "Images of items:\n- Heat [image 1]\n- Brazil [image 2]\n\nHeat, Alien, Brazil,"
+    assert [placed.image for placed in message.images] == [ONE, TWO]

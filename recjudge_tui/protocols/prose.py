@@ -10,7 +10,6 @@ import unicodedata
 from typing import NamedTuple
 
 from recjudge_tui.domain.prompt import AspectSpec
-from recjudge_tui.protocols.replies.retractions import retraction
 
 # the part of the prose next to the answer that is read for contradictions
 _NEAR = 10_000
@@ -36,9 +35,12 @@ _WORDS_FOR_ANSWER = (
 _VERBS = "a|an|str|is|was|are|of|would|should|must|be|to|remains|as"
 _NUMBERING = re.compile(r"\d{1,4}[.)][ \t*]*")
 _SUMMARY = re.compile(r"summary[ \t*]*:", re.IGNORECASE)
+_FLAGGED = re.compile(r"[ \t>*#\-\d.]{0,9}flagged[ _]items?[ \t*]*:[ \t*]*", re.IGNORECASE)
+_HEADING = re.compile(r"[ \t>*#\-\d.]{0,9}(?:reasoning|summary|conclusion)[ \t*]*:", re.IGNORECASE)
 _DOTS = ("...", "…")
 _EMPHASIS = re.compile(r"(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _WORD = re.compile(r"\w+")
+_NAME_WORD = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"\d[\d \t]*")
 
 
@@ -58,23 +60,46 @@ class SummaryLine(NamedTuple):
 
 
 def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[LabelLine]:
-    """The lines that begin with the name of an aspect and a colon or an equals sign."""
+    """The lines, and the parts of lines after a semicolon or a full stop, that begin with the name of an aspect and a
+    colon or an equals sign.
+    """
     by_name = {
-        _name_key(name): aspect for aspect in aspects for name in (aspect.field, aspect.name, *aspect.aliases)
+        name_key(name): aspect for aspect in aspects for name in (aspect.field, aspect.name, *aspect.aliases)
     }
-    names = "|".join(_spelled(name) for name in by_name)
+    names = "|".join(map(_spelled, by_name))
     begins = re.compile(rf"({names})[ \t*]*[:=](.*)", re.IGNORECASE | re.DOTALL)
+    between = re.compile(rf"(?<!\d)[;.]['\"’”]?\s{{1,3}}(?=(?:{names}):)", re.IGNORECASE)
     labelled = []
     for number, line in enumerate(lines):
         if ":" not in line and "=" not in line:
             continue
-        bare = line.lstrip(" \t>*#-.")
-        numbering = _NUMBERING.match(bare)
-        match = begins.match(bare, numbering.end() if numbering else 0)
-        value = match[2].strip(" \t.*").strip("\"'`“”* \r") if match else ""
-        if match and value:
-            labelled.append(LabelLine(number, by_name[_name_key(match[1])], value))
+        for place, part in enumerate(between.split(line)):
+            bare = part.lstrip(" \t>*#-.")
+            numbering = _NUMBERING.match(bare)
+            match = begins.match(bare, numbering.end() if numbering else 0)
+            if place == 0 and match is None:
+                break
+            value = match[2].strip(" \t.*").strip("\"'`“”‘’* ,\r") if match else ""
+            if match and value:
+                labelled.append(LabelLine(number, by_name[name_key(match[1])], value))
     return labelled
+
+
+def flagged_section(lines: list[str], aspects: tuple[AspectSpec, ...]) -> str:
+    """The section `FLAGGED ITEMS:` of the published form, which is taken out of the lines: to their end, or to a line that
+    names the reasoning or an aspect."""
+    starts = [number for number, line in enumerate(lines) if _FLAGGED.match(line)]
+    if len(starts) != 1:
+        return ""
+    end = start = starts[0]
+    while (end := end + 1) < len(lines) and not (
+        _HEADING.match(lines[end]) or label_lines([lines[end]], aspects)
+    ):
+        pass
+    first = _FLAGGED.sub("", lines[start], count=1)
+    section = "\n".join([first, *lines[start + 1 : end]])
+    lines[start:end] = [""] * (end - start)
+    return section
 
 
 def summary_lines(lines: list[str]) -> list[SummaryLine]:
@@ -108,8 +133,12 @@ def argues(value: str, labels: tuple[str, ...]) -> bool:
     words = _WORD.findall(value[:200].casefold())
     if len(words) < 3 or words[0][0].isdigit():
         return False
-    label_words = {word for label in labels for word in _WORD.findall(label.casefold())}
-    return not any(words[0].startswith(word) for word in label_words if word == words[0] or len(word) > 2)
+    of_labels = [_WORD.findall(label.casefold()) for label in labels]
+    # of a word as short as “A” the whole label must follow
+    return not any(
+        words[: len(label)] == label or any(words[0].startswith(word) for word in label if len(word) > 2)
+        for label in of_labels
+    )
 
 
 def contradiction(
@@ -131,7 +160,7 @@ def contradiction(
     claim = _claim(aspects, labels)
     # with several aspects, the text before the answer usually discusses them one by one
     earlier = list(claim.finditer(before)) if len(aspects) == 1 else []
-    named = tuple(_name_key(name) for aspect in aspects for name in (aspect.field, aspect.name))
+    named = tuple(name_key(name) for aspect in aspects for name in (aspect.field, aspect.name))
     earlier = [each for each in earlier if each is earlier[-1] or _states(each, named)]
     same = {_label_key(label) for label in given}
     for other in (*earlier, *claim.finditer(after)):
@@ -154,7 +183,7 @@ def _plain(text: str) -> str:
 
 def _claim(aspects: tuple[AspectSpec, ...], labels: tuple[str, ...]) -> re.Pattern[str]:
     """A word for the answer, few words, and a label: “my final answer is: Good Match”."""
-    names = {*_WORDS_FOR_ANSWER, *(_name_key(aspect.field) for aspect in aspects)}
+    names = {*_WORDS_FOR_ANSWER, *(name_key(aspect.field) for aspect in aspects)}
     numeric = not labels or all(label.isdigit() for label in labels)
     between = _VERBS if numeric else r"[^\W\d]{1,20}"
     answer = (
@@ -183,7 +212,7 @@ def _raised_again(after: str, aspect: AspectSpec, claim: re.Pattern[str]) -> str
 def _states(claim: re.Match[str], names: tuple[str, ...]) -> bool:
     """Whether a claim is the name of the aspect, a colon or an equals sign, and a label."""
     *heads, _ = re.split(r"[:=]", claim[0])
-    before = "_" + _name_key(re.sub(r"\W+", " ", heads[-1] if heads else ""))
+    before = "_" + name_key(re.sub(r"\W+", " ", heads[-1] if heads else ""))
     return any(before.endswith(f"_{name}") for name in names)
 
 
@@ -197,16 +226,88 @@ def _spelled(name: str) -> str:
     return r"[\W_]{1,3}".join(re.escape(word) for word in name.replace("_", " ").split()) or r"(?!)"
 
 
-def _name_key(name: str) -> str:
-    return "_".join(name.replace("_", " ").casefold().split())
+def name_key(name: str) -> str:
+    """A name or label in lower case, with `_` for any space or marks between its words."""
+    return "_".join(_NAME_WORD.findall(name.casefold())) or name.casefold().strip()
 
 
 def _label_key(label: str) -> str | float:
     try:
         return float(label)
     except ValueError:
-        return _name_key(label)
+        return name_key(label)
 
 
 def _shown(match: re.Match[str]) -> str:
     return " ".join(match[0].split())[:60]
+
+
+# ---- retractions -----------------------------------------------------------------------------------------------
+
+# In doubt, a text counts as a retraction: the judge is only asked once more.
+# English, matched in a text reduced to words with single spaces
+_ENGLISH = re.compile(
+    r"\b(?:wait|hold on|oops|sorry|correction|corrected|correct my|scratch that|on second thought|on reflection|mistake|"
+    r"mistaken|wrong|incorrect|not right|an error|chang(?:e|ed|ing) my|reconsider|disregard|ignore (?:that|this|the|my)|"
+    r"instead|retract|withdraw|take (?:that|it) back|should (?:have been|be|rather)|actually|revis(?:e|ed|ing)|but no\b|"
+    r"not that|not the above|nonsense|make that|edit\b|erratum|(?:isn|wasn) t (?:right|correct|true))",
+    re.IGNORECASE,
+)
+_NO = re.compile(
+    r"(?<!\w)(?:no|nein|non|não|nee|nej|nei|nie|ne|нет|ні|не|όχι|hayır|nem|nu|không|tidak|bukan)[,;:.!]",
+    re.IGNORECASE,
+)
+# whole words, folded: as prefixes they would match too many other words
+_WORDS = frozenset(
+    "nein faux erro anzi fout nee nej nei fel feil fejl vent vänta sai nhầm hata hiba ошибка нет רגע maaf salah errato"
+    " khoan wacht nie".split()
+)
+# the beginnings of words, folded
+_BEGINNINGS = frozenset(
+    # German, Dutch
+    "falsch irrtum irrtüml geirrt korrektur korrigier entschuldig verzeihung eigentlich stattdessen fehler vielmehr "
+    "widerruf onjuist eigenlijk correctie vergis "
+    # French, Spanish, Portuguese, Italian, Romanian
+    "attendez attends trompé erreur désolé fausse rectif plutôt finalement rétract incorrec équivoc equivoc espera perdón "
+    "error corrijo correcci corrig disculp lamento errad enganei desculp aspetta sbagliat errore scusa scusi scuse correggo "
+    "correzion greșit gresit greșeal scuze corectez "
+    # Danish, Norwegian, Swedish, Finnish
+    "felaktig faktisk egentlig ursäkta undskyld beklager rättelse rettelse väärin virhe anteeksi korjaus "
+    # Polish, Czech, Slovak, Hungarian
+    "błąd błęd pomył przeprasz czekaj właściwie jednak korekt chyba špatn spletl omlouvám oprava vlastně nesprávn téves "
+    "tévedt valójában bocsánat elnézést "
+    # Russian, Ukrainian, Bulgarian
+    "ошиб неверн неправильн подожд извин исправ вернее точнее вместо помил невірн насправді вибач перепрош грешк "
+    # Greek, Turkish
+    "λάθος λαθος συγγνώμη διόρθωση περίμενε yanlış aslında düzelt pardon "
+    # Arabic, Persian, Hebrew
+    "خطأ خطا انتظر عذرا عذرًا آسف تصحيح اشتباه ببخشید متاسفم טעות סליחה תיקון "
+    # Hindi, Bengali
+    "गलत ग़लत माफ क्षमा सुधार ভুল দুঃখিত "
+    # Indonesian, Malay; refusals
+    "keliru refus tunggu sebenarnya koreksi silap".split()
+)  # fmt: skip
+_LENGTHS = sorted({len(beginning) for beginning in _BEGINNINGS})
+# phrases, and words of languages that do not put spaces between words
+_ANYWHERE = (
+    "等等", "等一下", "不对", "不對", "错", "錯", "不是", "更正", "纠正", "糾正", "其实", "其實", "抱歉",
+    "对不起", "應該是", "应该是", "应为", "收回", "間違", "違い", "違う", "誤り", "訂正", "すみません",
+    "申し訳", "待って", "実は", "ではなく", "やはり", "やっぱり", "取り消", "아니", "틀렸", "틀린", "잘못",
+    "정정", "죄송", "사실은", "잠깐", "취소", "ผิด", "ขอโทษ", "แก้ไข", "ไม่ใช่", "en fait", "de fapt",
+    "na verdade", "itse asiassa", "stimmt nicht", "nicht richtig", "doch eher", "doch nicht", "toch niet",
+    "на самом деле", "στην πραγματικότητα", "في الواقع", "mejor dicho", "xin lỗi", "ich meinte",
+    "hatte unrecht", "me retracto", "moment,", "moment mal", "en realidad", "in realtà", "je retire", "थांब",
+)  # fmt: skip
+
+
+def retraction(text: str) -> str | None:
+    """The first words found that take an answer back, or None. Linear in the length of the text."""
+    words: list[str] = re.findall(r"\w+", text)
+    if match := _ENGLISH.search(" ".join(words)) or _NO.search(text):
+        return match[0]
+    for word in words:
+        folded = word.casefold()
+        if folded in _WORDS or any(folded[:length] in _BEGINNINGS for length in _LENGTHS):
+            return word
+    folded = " ".join(text.casefold().split())
+    return next((words for words in _ANYWHERE if words in folded), None)

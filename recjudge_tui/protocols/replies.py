@@ -1,0 +1,549 @@
+"""From the text of a reply to its answers, or to the fault to name when the judge is asked again.
+
+In turn: the thinking is taken off; JSON as asked, JSON within text, or the published text forms are read; anything else
+raises ReplyFault. A label comes from the top level of the one object that has every field asked for, or from lines of
+the text form, and its spelling may be weak only where it is clear. A reply that contradicts itself is a fault.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from recjudge_tui.domain.calls import ParsedBy, ParsedReply, Reply
+from recjudge_tui.domain.prompt import AspectSpec, LabelSpec, Prompt
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.protocols.prose import (
+    LabelLine,
+    SummaryLine,
+    argues,
+    contradiction,
+    flagged_section,
+    is_placeholder,
+    label_lines,
+    name_key,
+    summary_lines,
+)
+
+# ---- thinking ----------------------------------------------------------------------------------------------------
+
+# most servers give the thinking apart; the others leave the tags of the model's family in the text
+_THINKING = re.compile(
+    r"""(?:<\|?|\[|◁)\s{0,3}(?P<end>/|end[_ ]?(?:of[_ ]?)?)?(?:[a-z]{1,12}[:_]){0,3}
+        (?:think(?:ing)?|thoughts?)\s{0,3}(?:\|?>|\]|▷)
+      |(?P<final><\|channel\|>\s{0,3}final\b[^<{]{0,40}(?:<\|constrain\|>\s{0,3}\w{1,20}\s{0,3})?<\|message\|>|<channel\|>)
+      |<\|channel\|?>\s{0,3}(?:analysis|commentary|thought)\b[^<{]{0,80}(?:<\|message\|>)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# the channel form as servers print it that leave out the special tokens
+_BARE_CHANNELS = re.compile(r"\Aanalysis(?=[^a-z]).*?assistantfinal(?:\s?json)?", re.DOTALL)
+# the tokens at the end of a turn
+_END_TOKEN = re.compile(
+    r"(?:<\|(?:return|end\w{0,12}|im_end|eot_id)\|>|</s>|<eos>|<end_of_turn>)\Z", re.IGNORECASE
+)
+
+
+def _without_thinking(text: str) -> str:
+    """The text after the thinking. Raises ReplyFault for thinking without an end, and for text before or between."""
+    bare = _BARE_CHANNELS.match(text)
+    place, thinking = bare.end() if bare else 0, False
+    for mark in _THINKING.finditer(text, place):
+        opens = not (mark["end"] or mark["final"])
+        # what stands before an end without a beginning is thinking too: a server may have sent the beginning
+        if opens and not thinking and text[place : mark.start()].strip():
+            raise ReplyFault(
+                "it has thinking (a tag such as <think>) in the middle; the answer must come after it"
+            )
+        thinking, place = opens, mark.end()
+    if thinking:
+        raise ReplyFault("it has thinking and no answer after it")
+    return text[place:].strip()
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(
+    r"[\s\"'`“”*]{0,9}([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,4})?)"
+    r"(?:\s{0,3}(?:/|out of)\s{0,3}(\d{1,9}(?:\.\d{1,9})?))?[\s\"'`“”*]{0,9}",
+    re.ASCII,
+)
+# what may stand around a label, and between its words
+_AROUND = " \t\r\n\u00a0\"'`“”‘’«»*_()[]{}.,;:!✅✔☑\ufe0f"
+_BETWEEN = re.compile(r"[\s_-]+")
+# a field with a longer text than this is not a label
+_LONGEST_LABEL = 200
+_MOST_FIELDS = 200
+
+
+def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) -> tuple[Fields, ParsedBy]:
+    """The reply as a mapping: every wanted field with the reply of one of its labels.
+
+    Raises ReplyFault; its message tells the model what is missing, wrong or said twice.
+    """
+    text = reply.text.strip()
+    while end := _END_TOKEN.search(text, max(len(text) - 20, 0)):
+        text = text[: end.start()].rstrip()
+    whole = whole_object(text)
+    if whole is None and (answer := _without_thinking(text)) != text:
+        text = answer
+        whole = whole_object(text)
+    if not text:
+        raise ReplyFault("the reply was empty")
+    if whole is not None:
+        return _checked(prompt, whole, wanted), "schema" if reply.structured else "json"
+    specs = tuple({label.reply: label for a in wanted for label in prompt.labels_of(a.name)}.values())
+    labels = tuple(label.reply for label in specs)
+    objects = json_objects(text, {*(name for aspect in wanted for name in _names(aspect)), *labels})
+    given = [each for each in objects if _is_answer(prompt, each.fields, wanted)]
+    lines = _prose(text, objects).split("\n")
+    flagged = flagged_section(lines, wanted) if prompt.issues and not given else ""
+    labelled, summaries = label_lines(lines, wanted), summary_lines(lines)
+    _check_agreement(prompt, wanted, given, labelled, summaries)
+    _check_beside([each for each in objects if each not in given], prompt, wanted, specs)
+    parsed_by: ParsedBy = "text"
+    if given:
+        fields, parsed_by = _checked(prompt, given[-1].fields, wanted), "json"
+        first = given[0]
+        before = _prose(text[: first.start], [each for each in objects if each.end <= first.start])
+        after = _prose(text, [TextObject(first.fields, 0, first.end), *objects[objects.index(first) + 1 :]])
+    elif labelled and {line.aspect for line in labelled} == set(wanted):
+        fields = {**_spelled_out(prompt, lines, labelled), "flagged_items": flagged}
+        single = len(wanted) == 1
+        before, after = _beside(prompt, wanted[0], lines, labelled) if single else _around(lines, labelled)
+    elif summaries:
+        fields = _summary(prompt, lines, summaries[-1], wanted)
+        before, after = _around(lines, summaries)
+    elif objects:
+        # raises: a repeated example, or the fields asked for are missing
+        examples = [each for each in objects if _is_example(prompt, each.fields)]
+        fields = _checked(prompt, (examples or objects)[-1].fields, wanted)
+        before, after = "", ""
+    else:
+        raise ReplyFault("no JSON object with the fields asked for was found")
+    replies = {fields[field_key(aspect.field)] for aspect in wanted}
+    if fault := contradiction(before, after, wanted, replies, labels):
+        raise ReplyFault(fault)
+    return fields, parsed_by
+
+
+def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
+    """The label that `value` names, or a number on the scale. Raises ReplyFault, which says what is allowed."""
+    text = str(_only(value))
+    if (scale := prompt.scale) is not None:
+        # comparisons with NaN are false
+        if scale.low <= (found := _number(text, scale.high)) <= scale.high:
+            found += 0.0  # no negative zero
+            return LabelSpec(name=f"{found:g}", reply=f"{found!r}", value=found)
+        allowed = f"a number from {scale.low:g} to {scale.high:g}"
+    else:
+        labels = prompt.labels_of(aspect.name)
+        if (label := named_label(text, labels)) is not None:
+            return label
+        allowed = "one of " + ", ".join(f"“{label.reply}”" for label in labels)
+    raise ReplyFault(f"“{aspect.field}” must be {allowed}, not “{text[:60]}”")
+
+
+def named_label(text: str, labels: tuple[LabelSpec, ...]) -> LabelSpec | None:
+    """The one label that a text names: its words in any case, or, where that is clear, with other marks around them.
+
+    Labels that are numbers may be written as in `4/5` and `4 out of 5`, if 5 is the highest.
+    """
+    if len(text) > _LONGEST_LABEL:
+        return None
+    words, weak = text.casefold().split(), _weak(text)
+    numeric = all(_is_number(label.reply) for label in labels)
+    exact = [label for label in labels if label.reply.casefold().split() == words]
+    if numeric and not exact:
+        number = _number(text, max(float(label.reply) for label in labels))
+        exact = [label for label in labels if float(label.reply) == number]
+    elif not exact and any(weak):
+        exact = [label for label in labels if weak in (_weak(label.reply), ["".join(_weak(label.reply))])]
+    return exact[0] if len(exact) == 1 else None
+
+
+def _weak(text: str) -> list[str]:
+    """The words of a label without the marks around them."""
+    return _BETWEEN.split(text.casefold().strip(_AROUND))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _number(text: str, highest: float) -> float:
+    """The number that a text is, alone or of the highest one; NaN if it is none."""
+    match = _NUMBER.fullmatch(text) if len(text) <= _LONGEST_LABEL else None
+    if match is None or (match[2] and float(match[2]) != highest):
+        return math.nan
+    return float(match[1])
+
+
+def _only(value: object) -> object:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _checked(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> Fields:
+    if _is_example(prompt, reply):
+        raise ReplyFault("the reply only repeats an example of the instructions")
+    if len(reply) > _MOST_FIELDS:
+        raise ReplyFault(f"the object has more than {_MOST_FIELDS} fields")
+    fields = {field_key(name): value for name, value in reply.items()}
+    for aspect in wanted:
+        given = _given(reply, aspect)
+        if not given:
+            raise ReplyFault(f"the field “{aspect.field}” is missing")
+        if any(isinstance(_only(value), (dict, list, bool)) for value in given):
+            raise ReplyFault(f"the field “{aspect.field}” must hold one label")
+        replies = {label_of(prompt, aspect, value).reply for value in given}
+        if len(replies) > 1:
+            raise ReplyFault(f"“{aspect.field}” is given twice, with different values")
+        fields[field_key(aspect.field)] = replies.pop()
+    return fields
+
+
+def _given(reply: Fields, aspect: AspectSpec) -> list[Any]:
+    """The values at the top level of a reply under any name of the aspect."""
+    names = set(map(field_key, _names(aspect)))
+    return [value for name, value in reply.items() if value is not None and field_key(name) in names]
+
+
+def _names(aspect: AspectSpec) -> tuple[str, ...]:
+    return aspect.field, *aspect.aliases
+
+
+def _is_example(prompt: Prompt, reply: Fields) -> bool:
+    return any(reply == example.reply for example in prompt.examples)
+
+
+def _is_answer(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> bool:
+    return any(_given(reply, aspect) for aspect in wanted) and not _is_example(prompt, reply)
+
+
+def text_of(value: object) -> str:
+    """The text of a field: a text as it is, another value as JSON, nothing as an empty text."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False) if value else ""
+
+
+def field_key(name: str) -> str:
+    """The key of a field in the mapping of `read_fields`, however the reply spelled it."""
+    return name_key(name)
+
+
+def _readable(prompt: Prompt, aspect: AspectSpec, value: object) -> str | None:
+    """The label that the value names, as a reply spells it; None if it names none."""
+    try:
+        return label_of(prompt, aspect, value).reply
+    except ReplyFault:
+        return None
+
+
+def _check_agreement(
+    prompt: Prompt,
+    wanted: tuple[AspectSpec, ...],
+    given: list[TextObject],
+    labelled: list[LabelLine],
+    summaries: list[SummaryLine],
+) -> None:
+    """Raise ReplyFault where two objects differ in more than their words, or two places name different labels."""
+    for first, second in itertools.pairwise(given):
+        if any(
+            second.fields.get(name, value) != value
+            for name, value in first.fields.items()
+            if not isinstance(value, str)
+        ):
+            raise ReplyFault("it has two JSON objects that differ")
+    for place, aspect in enumerate(wanted):
+        labels = tuple(label.reply for label in prompt.labels_of(aspect.name))
+        values = [value for answer in given for value in _given(answer.fields, aspect)]
+        values = [value for value in values if not is_placeholder(str(value), labels)]
+        values += [
+            line.value for line in labelled if line.aspect == aspect and not argues(line.value, labels)
+        ]
+        values += [line.values[place] for line in summaries if len(line.values) == len(wanted)]
+        stated = dict.fromkeys(_readable(prompt, aspect, value) or str(value)[:60] for value in values)
+        if len(stated) > 1:
+            shown = " and ".join(f"“{value}”" for value in stated)
+            raise ReplyFault(f"“{aspect.field}” is given twice, with different values: {shown}")
+
+
+def _check_beside(
+    objects: list[TextObject], prompt: Prompt, wanted: tuple[AspectSpec, ...], labels: tuple[LabelSpec, ...]
+) -> None:
+    """Raise ReplyFault if an object that is not the answer contains a requested field or a label, at any depth."""
+    names = {field_key(name) for aspect in wanted for name in _names(aspect)}
+    values: list[object] = [each.fields for each in objects if not _is_example(prompt, each.fields)]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            if names & set(map(field_key, value)):
+                raise ReplyFault(
+                    "the fields asked for are in a JSON object within another one, or hold no label"
+                )
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+        elif isinstance(value, str | int) and named_label(str(value), labels):
+            raise ReplyFault("a JSON object without the fields asked for names a label")
+
+
+def _prose(text: str, objects: list[TextObject]) -> str:
+    """The text with a line break in place of each object that has fields."""
+    answers = [each for each in objects if each.fields]
+    ends = [0, *(each.end for each in answers)]
+    starts = [*(each.start for each in answers), len(text)]
+    return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def _around(lines: list[str], labelled: list[LabelLine] | list[SummaryLine]) -> tuple[str, str]:
+    """The text before the first and after the last of the lines with labels."""
+    return "\n".join(lines[: labelled[0].number]), "\n".join(lines[labelled[-1].number + 1 :])
+
+
+def _beside(
+    prompt: Prompt, aspect: AspectSpec, lines: list[str], labelled: list[LabelLine]
+) -> tuple[str, str]:
+    """The text before the first line that names a label, and the text after it without such lines."""
+    numbers = [line.number for line in labelled if _readable(prompt, aspect, line.value)]
+    after = [line for number, line in enumerate(lines) if number > numbers[0] and number not in numbers]
+    return "\n".join(lines[: numbers[0]]), "\n".join(after)
+
+
+def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) -> Fields:
+    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect.
+
+    The text before and after those lines is the reasoning, including lines on an aspect that argue without naming a
+    label.
+    """
+    fields: Fields = {
+        field_key(line.aspect.field): label_of(prompt, line.aspect, line.value).reply
+        for line in {line.aspect.name: line for line in labelled}.values()
+    }
+    labels = {line.number for line in labelled if _readable(prompt, line.aspect, line.value)}
+    rest = "\n".join("" if number in labels else line for number, line in enumerate(lines))
+    fields["reasoning"] = re.sub(r"^\W*reasoning\W*[:=]\W*", "", rest.strip(), flags=re.I)
+    return fields
+
+
+def _summary(prompt: Prompt, lines: list[str], line: SummaryLine, wanted: tuple[AspectSpec, ...]) -> Fields:
+    """The published short form `Summary: 3 4 3 5`: a label for every aspect, in their order."""
+    if len(line.values) != len(wanted):
+        raise ReplyFault(
+            f"“Summary” must hold {len(wanted)} values, one for each aspect, not {len(line.values)}"
+        )
+    given = {
+        field_key(a.field): label_of(prompt, a, v).reply for a, v in zip(wanted, line.values, strict=True)
+    }
+    return {**given, "reasoning": "\n".join(lines[: line.number]).strip()}
+
+
+# ---- JSON --------------------------------------------------------------------------------------------------------
+
+
+Fields = dict[str, Any]
+
+LONGEST = 1_000_000
+_MOST = {"[": 1_000, "{": 1_000, '"': 10_000, ",": 10_000, "\n": 2_000, "\\": 10_000}
+# ValueError: text that is not JSON, and numbers too long for Python to convert
+_UNREADABLE = (ValueError, RecursionError)
+# also one that only looks like JSON: other quotes, comments
+_BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'“”„«»‘’″`＂}\\#]|//|/\*|\w+\s*["':])""")
+# a brace that is still open, after some words, where an object begins
+_OPEN_BEFORE = re.compile(r"\{[^{}\w]*\w[^{}]*(?:\{\s*)*?(?=\{\s*[^\s{])")
+_LONE = re.compile("[\ud800-\udfff]")
+_WORD = re.compile(r"\w+")
+# a string without an end matches up to the end of the text, so that no part of it is scanned twice
+_TOKEN = re.compile(
+    r'[^"{}\[\],]*(?:"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|(?P<bracket>[{}\[\]])|(?P<trailing>,(?=\s*[}\]]))|,)',
+    re.DOTALL,
+)
+
+
+class TextObject(NamedTuple):
+    """A complete JSON object and its position in the text."""
+
+    fields: Fields
+    start: int
+    end: int
+
+
+def whole_object(text: str) -> Fields | None:
+    """The text as one JSON object, or None. Raises ReplyFault for a key given twice and for a text out of bounds."""
+    if len(text) > LONGEST:
+        raise ReplyFault(f"the reply has more than {LONGEST:,} characters")
+    for mark, most in _MOST.items():
+        if text.count(mark) > most:
+            name = "line breaks" if mark == "\n" else f"“{mark}”"
+            raise ReplyFault(f"the reply has more than {most:,} {name}")
+    try:
+        value = _sound(text, _DECODER.decode(text))
+    except _UNREADABLE:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def json_objects(text: str, words: Iterable[str]) -> list[TextObject]:
+    """Every outermost JSON object in the text, in order; trailing commas are forgiven.
+
+    Raises ReplyFault if an object is cut off, because the text after it may belong to it, and if an invalid object
+    contains one of the words of the answer. Any other invalid object, such as a form from the instructions, has no
+    fields.
+    """
+    objects = []
+    start = text.find("{")
+    while start >= 0:
+        end = start + 1
+        if _BEGINS_OBJECT.match(text, start):
+            fields, end = _object_at(text, start)
+            if fields is None and not _is_form(text[start:end], words):
+                raise _broken(text, start)
+            objects.append(TextObject(fields or {}, start, end))
+        elif (opened := _OPEN_BEFORE.match(text, start)) and _BEGINS_OBJECT.match(text, opened.end()):
+            raise _broken(text, start)
+        start = text.find("{", end)
+    return objects
+
+
+def _is_form(broken: str, words: Iterable[str]) -> bool:
+    """Whether a broken object is a form from the instructions: no brace in a string, and no word of the answer."""
+    if broken.count("{") != broken.count("}"):
+        return False
+    parts = {part for word in words for part in (word.casefold(), *_WORD.findall(word.casefold()))}
+    # a short word such as “A” is contained in many others
+    parts = {part for part in parts if len(part) > 2 or part.isdigit()}
+    # if a part of the word is missing, so is the word
+    least = [part for part in parts if not any(other != part and other in part for other in parts)]
+    folded = broken.casefold()
+    return not any(part in folded for part in least)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Fields:
+    fields: Fields = {}
+    for name, value in pairs:
+        if name in fields:
+            raise ReplyFault(f"“{name[:60]}” is given twice in one JSON object")
+        fields[name] = value
+    return fields
+
+
+# not strict: local models write line breaks and tabs into strings as they are
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, strict=False)
+
+
+def _object_at(text: str, start: int) -> tuple[Fields | None, int]:
+    """The object that begins at `start`, None if it is not valid, and its end."""
+    try:
+        fields, end = _DECODER.raw_decode(text, start)
+    except _UNREADABLE:
+        repaired, end = _without_trailing_commas(text, start)
+        try:
+            fields = _DECODER.decode(repaired)
+        except _UNREADABLE:
+            return None, end
+    return _sound(text, fields), end
+
+
+def _broken(text: str, start: int) -> ReplyFault:
+    begin = " ".join(text[start : start + 40].split())
+    return ReplyFault(f"no JSON object could be read: the one that begins “{begin}” is cut off or not valid")
+
+
+def _without_trailing_commas(text: str, start: int) -> tuple[str, int]:
+    """The object at `start` without commas before a closing bracket, and its end in the text."""
+    open_marks, copied, parts = [], start, []
+    for token in _TOKEN.finditer(text, start):
+        mark = token["bracket"]
+        if token["trailing"]:
+            parts.append(text[copied : token.end() - 1])
+            copied = token.end()
+        elif mark in ("{", "["):
+            open_marks.append(mark)
+        elif mark:
+            if open_marks.pop() + mark not in ("{}", "[]"):
+                break
+            if not open_marks:
+                return "".join((*parts, text[copied : token.end()])), token.end()
+    raise _broken(text, start)
+
+
+def _sound(text: str, value: Any) -> Any:
+    """The value with U+FFFD for lone surrogates, which JSON can escape but a database cannot store."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return value
+    if isinstance(value, str):
+        return _LONE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_sound(text, part) for part in value]
+    if isinstance(value, dict):
+        return {_sound(text, name): _sound(text, part) for name, part in value.items()}
+    return value
+
+
+# ---- profiles ----------------------------------------------------------------------------------------------------
+
+
+PROFILE_FIELD = "profile"
+LONGEST_PROFILE = 4000
+
+
+def parse_profile(reply: Reply) -> ParsedReply:
+    """Checks that the reply holds a profile; there are no answers. Raises ReplyFault."""
+    profile_text(reply.text)
+    return ParsedReply(answers=(), parsed_by="schema" if reply.structured else "text")
+
+
+def profile_text(text: str) -> str:
+    """The profile in a reply: the field of the last JSON object that has it, else the whole text.
+
+    Raises ReplyFault for anything else, such as an incomplete object.
+    """
+    whole = whole_object(text)
+    objects = [whole] if whole is not None else [each.fields for each in json_objects(text, [PROFILE_FIELD])]
+    profiles = [value for value in map(_profile_of, objects) if value is not None]
+    profile = (profiles[-1] if profiles else text).strip()
+    if not profiles and (PROFILE_FIELD + '"' in text or profile.startswith(("{", "["))):
+        raise ReplyFault(f"it has no JSON object with the profile as text in the field “{PROFILE_FIELD}”")
+    if not any(map(str.isalpha, profile)) or profile == "null":
+        raise ReplyFault("the profile was empty")
+    return profile[:LONGEST_PROFILE]
+
+
+def _profile_of(fields: Fields) -> str | None:
+    value = next((value for name, value in fields.items() if field_key(name) == PROFILE_FIELD), None)
+    return value if isinstance(value, str) else None
+
+
+# ---- loops -------------------------------------------------------------------------------------------------------
+
+
+# the end of a reply that is searched for repetitions
+_END = 6_000
+_LEAST_REPEATED = 160
+_SENTENCE = re.compile(r"[.!?;\n]+")
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text that was cut off ends in a loop: one piece three times or more, or the same few sentences.
+
+    Numbers count as equal, so that numbered lines of the same words are a loop too.
+    """
+    end = " ".join(re.sub(r"\d+", "0", text[-_END:].casefold()).split())[::-1]
+    # the border of every prefix (Knuth, Morris and Pratt): the period of a prefix is its length without the border
+    borders = [0]
+    for place in range(1, len(end)):
+        border = borders[-1]
+        while border and end[place] != end[border]:
+            border = borders[border - 1]
+        borders.append(border + (end[place] == end[border]))
+    if any(
+        length >= max(_LEAST_REPEATED, 3 * (length - border))
+        for length, border in enumerate(borders, start=1)
+    ):
+        return True
+    sentences = [part for part in map(str.strip, _SENTENCE.split(end)) if len(part) > 10][:20]
+    return len(sentences) >= 8 and len(set(sentences)) * 3 <= len(sentences)

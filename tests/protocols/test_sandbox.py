@@ -1,0 +1,509 @@
+"""A prompt is a file from anybody: its templates get plain data, reach nothing else, and end before they cost much."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import BuiltinMethodType, MethodType
+from typing import Any
+
+import pytest
+from jinja2 import StrictUndefined, Template, TemplateError, Undefined
+from jinja2.filters import _GroupTuple
+from jinja2.runtime import LoopContext
+
+from recjudge_tui.domain.calls import Sampling
+from recjudge_tui.domain.prompt import ProfileSpec
+from recjudge_tui.errors import PromptError
+from recjudge_tui.protocols import sandbox as limits
+from recjudge_tui.protocols.lint import bare_material, lint, sample_material
+from recjudge_tui.protocols.registry import profile_request, protocol
+from recjudge_tui.protocols.rendering import environment, messages, profile_messages, user_text
+from recjudge_tui.protocols.sandbox import Record, plain, record
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts import get_prompt, prompt_toml
+from recjudge_tui.store.schema import connect
+from tests.support.cases import SHIPPED, SHOPPER, STRANGER, explained, listed, material_for, shipped
+from tests.support.runs import make_project, ran
+
+LIST = shipped("pointwise-shopping")
+PLAIN = (str, int, float, bool, type(None), dict, list, tuple, Record)
+METHODS = (BuiltinMethodType, MethodType)
+
+
+@pytest.fixture
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        yield database
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The names that reach a template, whatever renders it."""
+    names: list[dict[str, Any]] = []
+    render = Template.render
+
+    def noting(template: Template, *args: Any, **kwargs: Any) -> str:
+        names.append(dict(*args, **kwargs))
+        return render(template, *args, **kwargs)
+
+    monkeypatch.setattr(Template, "render", noting)
+    return names
+
+
+def parts(value: Any) -> Iterator[Any]:
+    yield value
+    if isinstance(value, dict):
+        for key, part in value.items():
+            assert type(key) is str
+            yield from parts(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from parts(part)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_template_is_given_plain_data_only(name: str, given: list[dict[str, Any]]) -> None:
+    # another text, so that no other test has rendered it
+    prompt = shipped(name).model_copy(update={"system": shipped(name).system + f"\n{name}"})
+    rules = protocol(prompt.protocol)
+    kind = protocol(prompt.protocol).facts.unit
+    for material in (
+        sample_material(kind),
+        bare_material(kind),
+        material_for(name),
+        material_for(name, STRANGER),
+    ):
+        for order in rules.orders:
+            rules.request(prompt, material, order, "", Sampling())
+        if prompt.profile:
+            profile_request(prompt, material, Sampling())
+    assert {"labels", "examples", "good_from"} <= set().union(*given)
+    assert {"user", "slates", "explanation", "example", "aspects", "variables", "top_k"} <= set().union(
+        *given
+    )
+    values = [part for names in given for part in parts(names)]
+    assert {type(value) for value in values} <= set(PLAIN)
+    kinds = {value.kind.__name__ for value in values if type(value) is Record}
+    assert {"UserView", "ItemView", "ShownEvent", "AspectSpec"} <= kinds
+
+
+def reachable(sandbox: Any, start: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Everything a template can reach from these values by any name or place, with the way there."""
+    queue = deque(("", value) for value in start)
+    seen: dict[object, Any] = {}
+    while queue:
+        way, value = queue.popleft()
+        if alike(value) in seen or way.count(".") > 4:
+            continue
+        seen[alike(value)] = value
+        yield way, value
+        if isinstance(value, (dict, list, tuple)):
+            queue += [(f"{way}[]", part) for part in parts(value)][1:]
+        for name in (*dir(value), "__globals__", "__self__", "gi_frame", "cr_frame", "func_code"):
+            for reach in (sandbox.getattr, sandbox.getitem):
+                try:
+                    found = reach(value, name)
+                except TemplateError:
+                    continue
+                if not isinstance(found, Undefined):
+                    queue.append((f"{way}.{name}", found))
+
+
+def alike(value: Any) -> object:
+    """The same for values of which one is enough: from any two texts or numbers the same names can be reached."""
+    if isinstance(value, METHODS):
+        return type(value.__self__), value.__name__
+    return type(value) if isinstance(value, (str, int, float)) else id(value)
+
+
+def check_reachable(sandbox: Any, start: list[Any], also: tuple[type, ...] = ()) -> set[type]:
+    kinds = set()
+    for way, value in reachable(sandbox, start):
+        kinds.add(type(value))
+        if isinstance(value, METHODS):
+            assert isinstance(value.__self__, (str, dict, list, tuple, LoopContext)), way
+            assert not value.__name__.startswith("_"), way
+            assert value.__name__ not in ("format", "format_map", "encode", "update", "append", "pop"), way
+        elif value not in start:
+            assert type(value) in (*PLAIN, *also), way
+    return kinds
+
+
+@pytest.mark.parametrize("part", ["system", "user"])
+def test_nothing_but_plain_data_and_harmless_methods_can_be_reached(part: str) -> None:
+    sandbox = environment(part)
+    records = [record(SHOPPER), plain(LIST.examples), plain(LIST.labels), plain(explained(accuracy=4.0))]
+    kinds = check_reachable(sandbox, [*records, "text", 1, 1.5, True, None, {"a": {"b": [1]}}])
+    assert kinds >= {Record, str, dict, tuple, BuiltinMethodType}
+
+
+@pytest.mark.parametrize("part", ["system", "user"])
+def test_nothing_can_be_reached_from_the_globals(part: str) -> None:
+    sandbox = environment(part)
+    assert set(sandbox.globals) == {"range", "dict", "namespace"}
+    shared = dict(sandbox.globals)
+    module = sandbox.from_string("{% macro m() %}{% endmacro %}").make_module()
+    others = [*shared.values(), shared["namespace"](), shared["range"](3), module.m, {}.items(), {}.keys()]
+    for value in others:
+        assert [way for way, _ in reachable(sandbox, [value])] == [""], value
+
+
+def test_nothing_but_its_names_can_be_reached_from_a_loop() -> None:
+    loop = LoopContext([1, 2, 3], StrictUndefined)
+    next(loop)
+    ways = {way for way, _ in reachable(environment("user"), [loop]) if way.count(".") == 1}
+    assert ways <= {
+        f".{name}"
+        for name in (
+            "changed", "cycle", "depth", "depth0", "first", "index", "index0", "last", "length", "nextitem", "previtem",
+            "revindex", "revindex0",
+        )
+    }  # fmt: skip
+    assert check_reachable(environment("user"), [loop]) >= {bool, int, MethodType}
+
+
+def test_the_results_of_filters_lead_nowhere() -> None:
+    sandbox = environment("user")
+    context = sandbox.from_string("").new_context()
+    user = record(SHOPPER)
+    calls = [
+        (name, value, ())
+        for name in sandbox.filters
+        for value in (
+            user,
+            user["history"],
+            user["attributes"],
+            user["browsed"],
+            "some text",
+            3.5,
+            user["history"][0]["item"],
+        )
+    ]
+    calls += [("groupby", user["history"], ("type",)), ("batch", user["history"], (1,)), ("slice", "abc", (2,)),
+              ("attr", user, ("history",)), ("map", user["history"], ("item_line",))]  # fmt: skip
+    done = set()
+    for name, value, args in calls:
+        try:
+            result = sandbox.call_filter(name, value, args, context=context)
+        except (TemplateError, TypeError, ValueError, AttributeError, LookupError):
+            continue
+        done.add(name)
+        for way, found in reachable(sandbox, [result]):
+            text = isinstance(found, str) and hasattr(found, "format")
+            listed_kind = isinstance(found, (*METHODS, _GroupTuple)) or type(found) in PLAIN
+            assert way == "" or text or listed_kind, (name, way)
+            if isinstance(found, METHODS):
+                assert isinstance(found.__self__, (str, dict, list, tuple)), (name, way)
+    assert len(done) > 40
+    assert {"attr", "groupby", "map", "tojson", "item_line", "event_lines", "items"} <= done
+
+
+ATTACKS = (
+    "user.parse_raw('x', proto='pickle', allow_pickle=true)", "user.parse_file('/etc/passwd')", "user.model_dump()",
+    "user.model_copy(update={})", "user.copy()", "user.construct()", "user.from_orm(user)", "user.update_forward_refs()",
+    "user.model_fields", "user.__class__", "''.__class__.__mro__[1].__subclasses__()", "user['__class__']",
+    "user | attr('__class__')", "(user | attr('parse_raw'))('x')", "user['parse_raw']('x')",
+    "([user] | map(attribute='parse_raw') | first)('x')", "[user] | map(attribute='__class__') | list",
+    "[user] | map(attribute='history.__class__') | list", "[user] | map('attr', '__class__') | list",
+    "[user, user] | sort(attribute='__class__')", "[user] | groupby('__class__')",
+    "[user] | selectattr('__class__') | list", "[user] | unique(attribute='__class__') | list",
+    "[user] | sum(attribute='__class__')", "[user, user] | min(attribute='__class__')",
+    "user.history.__init__.__globals__", "user.attributes.items.__self__", "''.join.__self__",
+    "'{0.__class__}'.format(user)", "'{x.__class__}'.format_map({'x': user})", "('{0.__class__}' | attr('format'))(user)",
+    "('{0.__class__}' | safe).format(user)", "'x'.encode('idna')", "'x'.translate({})", "'x'.center(9)", "'1'.zfill(9)",
+    "user.attributes.__class__.__mro__", "user.attributes.update({})", "user.attributes.pop('age')", "[].append(1)",
+    "range.__class__", "range(3).start.__class__", "dict.fromkeys.__self__", "dict.__globals__",
+    "namespace.__init__.__globals__", "namespace(a=1).__class__", "namespace(a=1)._Namespace__attrs", "cycler('a')",
+    "cycler.__init__.__globals__", "joiner(', ')", "lipsum.__globals__", "self.__init__.__globals__",
+    "self._TemplateReference__context", "missing.__class__", "user.nothing._undefined_obj", "(1).real",
+    "(1).bit_length()", "(user.attributes | items).gi_frame", "user.attributes.items().mapping",
+    "([user] | groupby('user_id') | first)._asdict()", "dict.mro()", "user[0]", "range[0]",
+)  # fmt: skip
+STATEMENTS = (
+    "{% for x in [1] %}{{ loop.__init__.__globals__ }}{% endfor %}", "{% for x in [1] %}{{ loop._iterable }}{% endfor %}",
+    "{% for x in [1] %}{{ loop | attr('__class__') }}{% endfor %}",
+    "{% macro m() %}{% endmacro %}{{ m.__call__.__globals__ }}", "{% macro m() %}{% endmacro %}{{ m._func }}",
+    "{% macro m() %}{% endmacro %}{{ m | attr('_environment') }}",
+    "{% macro m() %}{{ caller.__class__ }}{% endmacro %}{% call m() %}{% endcall %}",
+    "{% macro m() %}{{ varargs.__class__ }}{% endmacro %}{{ m(1) }}", "{% block b %}{{ self.b.__class__ }}{% endblock %}",
+    "{% block b %}{{ super.__class__ }}{% endblock %}", "{% import 'os' as os %}", "{% include '/etc/passwd' %}",
+    "{% extends '/etc/passwd' %}", "{% set c = user.__class__ %}", "{% with c = user %}{{ c.__class__ }}{% endwith %}",
+    "{% filter attr('__class__') %}x{% endfilter %}", "{% if user.__class__ %}x{% endif %}", "{% do user.pop() %}",
+)  # fmt: skip
+TEMPLATES = (*(f"{{{{ {attack} }}}}" for attack in ATTACKS), *STATEMENTS)
+
+
+@pytest.mark.parametrize("attack", TEMPLATES)
+def test_an_attack_is_refused_with_its_line_in_every_text(attack: str) -> None:
+    template = f"First line.\n\n{attack}"
+    attacks = [LIST.model_copy(update={"user": template})]
+    # the system text knows no user
+    named = "{% set user = examples[0] %}" if "user" in attack else ""
+    attacks.append(LIST.model_copy(update={"system": f"First line.\n\n{named}{attack}"}))
+    for prompt in attacks:
+        with pytest.raises(PromptError) as caught:
+            messages(prompt, listed())
+        assert "line 3: " in caught.value.cause
+        assert "recjudge_tui" not in caught.value.cause
+        assert lint(prompt) != []
+    profile = LIST.model_copy(update={"profile": ProfileSpec(system="x", user=template)})
+    with pytest.raises(PromptError) as caught:
+        profile_messages(profile, listed())
+    assert "line 3: " in caught.value.cause
+
+
+@pytest.mark.parametrize(("template", "message"), [
+    ("{{ user.parse_raw('x') }}", "a user has no “parse_raw” for a template; a template may use user_id, attributes,"),
+    ("{{ user.__class__ }}", "a template may not use “__class__” of a user, or any other name that begins with “_”"),
+    ("{{ user.attributes.pop() }}", "a mapping has no “pop” for a template; a template may use its keys and get, items"),
+    ("{{ ''.format() }}", "text has no “format” for a template; a template may use capitalize,"),
+    ("{{ user.history.append(1) }}", "a sequence has no “append” for a template; a template may use count, index"),
+    ("{{ (1).real }}", "a template may not use “real” of a number"),
+    ("{{ dict.fromkeys('a') }}", "a template may not use “fromkeys” of a function or other object"),
+    ("{{ 'x' | event_line }}", "event_line expects an event, not text"),
+    ("{{ user | item_line }}", "item_line expects an item, not a user"),
+    ("{{ user.history | item_lines }}", "item_line expects an item, not an event"),
+])  # fmt: skip
+def test_the_message_says_what_a_template_may_use(template: str, message: str) -> None:
+    with pytest.raises(PromptError) as caught:
+        user_text(LIST.model_copy(update={"user": template}), listed(), "")
+    assert f"In its user text, line 1: {message}" in caught.value.cause
+
+
+@pytest.mark.parametrize("template", [
+    "{% for a in [1] %}" * 40 + "{% endfor %}" * 40,
+    "{{ " + "(" * 400 + "1" + ")" * 400 + " }}",
+    "{{ 'a' * 10 ** 15 }}",
+    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "{{ [1] | batch(0) | list | first(1, 2) }}",
+    "{{ " + "9" * 5000 + " }}",
+    "{{ x | nothing }}",
+    "{{ [] | max | min }}",
+])  # fmt: skip
+def test_any_fault_of_a_template_is_one_message_of_lint(template: str) -> None:
+    findings = lint(LIST.model_copy(update={"user": template}))
+    assert len(findings) == 1
+    assert "cannot be rendered" in findings[0]
+    assert ".." not in findings[0]
+
+
+def payload(marker: Path) -> str:
+    """A template that makes a file where pydantic's old methods can be reached: a pickle that runs a command."""
+    pickled = f"cos\\nsystem\\n(S'touch {marker}'\\ntR."
+    return f"{{{{ user.parse_raw(\"{pickled}\", proto='pickle', allow_pickle=true) }}}}"
+
+
+def test_a_pickle_in_a_prompt_runs_nothing_from_a_file_or_a_database(db: Database, tmp_path: Path) -> None:
+    make_project(db, users=2)
+    marker = tmp_path / "marker"
+    evil = LIST.model_copy(update={"name": "evil", "user": f"{payload(marker)}\n{LIST.user}"})
+    path = tmp_path / "evil.toml"
+    path.write_text(prompt_toml(evil), encoding="utf-8")
+
+    code, out, err = ran("prompt", "lint", path)
+    assert (code, err) == (1, "")
+    assert out.startswith(f"{path}:")
+    assert "a user has no “parse_raw” for a template" in out
+    _, _, err = ran("prompt", "add", path, "--db", db.path)
+    assert "a user has no “parse_raw” for a template" in err
+    assert "Traceback" not in err
+    # a database from somebody else holds it whatever our own commands would store
+    db.execute("DELETE FROM prompts WHERE name = 'evil'")
+    db.execute(
+        """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
+           VALUES ('evil', 1, 'pointwise', ?, ?, 'user', '')""",
+        (evil.content_hash, evil.model_dump_json()),
+    )
+    assert get_prompt(db, "evil")[2] == evil
+    assert ran("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)[0] == 0, (
+        "there are cases"
+    )
+    films = ("run", "pointwise", "-p", "films", "--prompt", "evil")
+    for words in (
+        (*films, "--judge", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--dry-run"),
+        (*films, "--judge", "rules"),
+        ("prompt", "show", "evil", "--case", 1),
+        ("prompt", "try", "evil", "--case", 1, "--judge", "rules"),
+    ):
+        code, _, err = ran(*words, "--db", db.path)
+        assert code == 1, words
+        assert "a user has no “parse_raw” for a template" in err, words
+        assert "line 1" in err, words
+        assert "Traceback" not in err, words
+    assert not marker.exists()
+
+
+DOUBLED = "{% set ns = namespace(x='ab') %}{% for i in range(60) %}"
+NESTED = "{% set ns = namespace(x=['ab'], y=['ab']) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}"
+BOMBS = {
+    "a huge range": "{% for i in range(10**9) %}x{% endfor %}",
+    "loops in loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "a long text in a loop": "{% for i in range(99999) %}" + "word " * 2000 + "{% endfor %}",
+    "the same in a block": "{% set x %}{% for i in range(99999) %}"
+    + "word " * 2000
+    + "{% endfor %}{% endset %}",
+    "a filter in a loop": "{% for i in range(99999) %}{{ range(9999) | sum }}{% endfor %}",
+    "a text many times": "{{ ('a' * 10 ** 9) | length }}",
+    "many times a text": "{{ (10 ** 9 * 'a') | length }}",
+    "a list many times": "{{ ([1] * 10 ** 8) | length }}",
+    "a tower": "{{ (9 ** (9 ** 9)) > 1 }}",
+    "a product": "{% set ns = namespace(x=7) %}{% for i in range(40) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
+    "a doubled text": DOUBLED + "{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+    "a doubled sum": DOUBLED + "{% set ns.x = ns.x + ns.x %}{% endfor %}",
+    "a doubled block": DOUBLED + "{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}",
+    "a doubled join": DOUBLED + "{% set ns.x = [ns.x, ns.x] | join %}{% endfor %}",
+    "a doubled method": DOUBLED + "{% set ns.x = ns.x.join([ns.x, ns.x]) %}{% endfor %}",
+    "a doubled list": DOUBLED.replace("'ab'", "[1]") + "{% set ns.x = ns.x + ns.x %}{% endfor %}",
+    "a replaced text": DOUBLED + "{% set ns.x = ns.x.replace('a', ns.x) %}{% endfor %}",
+    "a filter that replaces": DOUBLED + "{% set ns.x = ns.x | replace('a', ns.x) %}{% endfor %}",
+    "a wide field": "{{ '%1000000000d' % 1 }}",
+    "a field of any width": "{{ '%*d' % (1000000000, 1) }}",
+    "a wide format": "{{ '%1000000000d' | format(1) }}",
+    "a centred text": "{{ 'a' | center(10 ** 9) }}",
+    "an indented text": "{{ 'a' | indent(10 ** 9) }}",
+    "indented JSON": "{{ [1] | tojson(10 ** 9) }}",
+    "batches": "{{ [1] | batch(10 ** 9, 'x') | list | length }}",
+    "slices": "{{ [1] | slice(10 ** 9) | list | length }}",
+    "a rounded number": "{{ 1.5 | round(10 ** 9, 'ceil') }}",
+    "a macro that doubles": "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+    "a macro in a loop": "{% macro m() %}"
+    + "word " * 2000
+    + "{% endmacro %}{% for i in range(99999) %}{% set x = m() %}{% endfor %}",
+    "a list that stands in itself twice": NESTED + "{% endfor %}{{ ns.x }}",
+    "two such lists compared": NESTED + "{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
+    "a tuple of that kind": "{% set ns = namespace(x=(1,)) %}{% for i in range(60) %}{% set ns.x = (ns.x, ns.x) %}"
+    "{% endfor %}{{ [ns.x] | unique | list }}",
+    "such a list handed on": "{% macro m(x, n) %}{% if n %}{{ m([x, x], n - 1) }}{% endif %}{% endmacro %}{{ m([1], 60) }}",
+    "such a list in a part of its own": "{% for x in [1] recursive %}{{ loop([[x, x], [x, x]] * 2) }}{% endfor %}",
+    "lists of lists many times": "{{ [[[1] * 999] * 999] * 999 }}",
+    "a long text many times in a list": "{{ [['b' * 4000000]] * 9999 }}",
+    "many lines indented": "{{ ('a\\n' * 2000000) | indent(9999) }}",
+    "wide texts kept": "{{ range(99999) | map('string') | map('center', 9999) | list | length }}",
+    "wide texts joined": "{{ ','.join(range(99999) | map('string') | map('center', 9999)) | length }}",
+    "many wide fields": "{{ ('%9999s' * 9999) % ((1,) * 9999) }}",
+    "many wide named fields": "{{ ('%(a)9999s' * 500000) % {'a': 1} }}",
+    "a long text in many fields": "{{ ('%(a)s' * 500000) % {'a': 'b' * 4000000} }}",
+    "a long text formatted into many": "{{ ('%(a)s' * 500000) | format(a='b' * 4000000) }}",
+    "a loop that counts backwards": "{% for i in range(2000) %}{{ [1] | _counted(-10 ** 12) | list | length }}"
+    "{{ 'a' * 4000000 }}{% endfor %}",
+    "many long texts kept": "{% set ns = namespace(x=[]) %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x + [('a' * 4000000) | upper] %}{% endfor %}",
+    "many slices kept": "{% set t = 'a' * 4000000 %}{% set ns = namespace(x=[]) %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x + [t[1:]] %}{% endfor %}",
+    "a text in characters": "{{ ('aé' * 2000000) | list | length }}",
+    "a text escaped again and again": "{% set ns = namespace(x='&' * 99999) %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x | string | forceescape | urlencode %}{% endfor %}",
+    "a long word in lines": "{{ ('a' * 4900000) | wordwrap(1) | length }}",
+    "lists added up": "{{ ([[1]] * 99999) | sum(start=[]) | length }}",
+    "a batch filled with lists": "{{ [1] | batch(9999, [1] * 9999) | list | string | length }}",
+    "a number that Python does not write": "{{ 'inf' | float | int }}",
+    "lipsum": "{{ lipsum(n=10 ** 6) }}",
+    "cycler": "{{ cycler('a').next() }}",
+    "joiner": "{{ joiner(',')() }}",
+    # beyond those that were tried on earlier sandboxes
+    "lists that stand in each other, through namespaces": "{% set ns = namespace(x=1) %}{% for i in range(60) %}"
+    "{% set inner = namespace(a=ns.x) %}{% set ns.x = [[inner, inner], [ns.x, ns.x]] %}{% endfor %}{{ ns.x }}",
+    "a list filled after it was measured": "{% set ns = namespace(x=namespace(), y=1) %}{% set all = [ns.x, ns.x] %}"
+    "{% for i in range(60) %}{% set old = ns.x %}{% set ns.x = namespace() %}{% set old.y = [ns.x, ns.x] %}{% endfor %}"
+    "{{ [all] * 99999 }}",
+    "many views of a mapping": "{% set d = {'a': 'b' * 90000} %}{{ [d.items()] * 9999 }}",
+    "a filter with its arguments by name": DOUBLED
+    + "{% set ns.x = ns.x | replace(new=ns.x, old='a') %}{% endfor %}",
+    "tags taken out one by one": "{{ ('<>' * 49000) | striptags }}",
+    "lines wrapped with a long text": "{{ ('a b ' * 4000) | wordwrap(1, wrapstring='x' * 90000) }}",
+    "an indent of a long text": "{{ ('a\\n' * 40000) | indent('x' * 90000) }}",
+    "searches in one select": "{% set t = 'a' * 99999 %}{% for i in range(99) %}"
+    "{{ ('1,' * 49000).split(',') | select('in', t) | list | length }}{% endfor %}",
+    "a slow search in a long text": "{% set t = 'a' * 99999 %}{% for i in range(99999) %}"
+    "{{ t.count('ab' ~ 'a' * 9000) + t.find('b') }}{% endfor %}",
+    "a loop whose condition is never true": "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}"
+    "{% endfor %}",
+    "a recursive loop": "{% for x in [[1], [2]] recursive %}{{ loop([x, x]) }}{% endfor %}",
+    "a call block that doubles": "{% macro m(n) %}{{ caller(n) }}{% endmacro %}{% macro d(n) %}{% call(k) m(n) %}"
+    "{% if k %}{{ d(k - 1) }}{{ d(k - 1) }}{% endif %}{% endcall %}{% endmacro %}{{ d(60) }}",
+    "a block that writes itself": "{% block b %}x{{ self.b() }}{{ self.b() }}{% endblock %}",
+    "text of a macro, never written": "{% macro m() %}" + "word " * 2000 + "{% endmacro %}"
+    "{% for i in range(99999) %}{% if m() %}{% endif %}{% endfor %}",
+    "a nested literal": "{% set a = 'a' * 90000 %}{{ [[a, a], [a, a]] | length }}",
+    "a mapping of long texts": "{% set a = 'a' * 90000 %}{{ {1: a, 2: a} | length }}",
+    "one long join of `~`": "{% set a = 'a' * 90000 %}{{ a ~ (a ~ (a ~ a)) }}",
+    "a huge hexadecimal number": "{{ ('f' * 90000) | int(base=16) * 2 }}",
+    "a tower by filters": "{{ [9, 9, 9999] | sum ** 99999 > 1 }}",
+    "a digit after the point": "{{ '%.1000000000f' % 1.5 }}",
+    "a field with a star by name": "{{ '%(a)*d' | format(a=1000000000) }}",
+    "characters of a generator": "{{ range(99999) | map('string') | join(', ' * 999) | length }}",
+    "a list that is sliced": "{% set t = range(4000) | list %}{% for i in range(9999) %}{% set x = t[1:] %}{% endfor %}",
+    "a sorted list of equal texts": "{% for i in range(9999) %}{{ ('aaaaaaaaaaaaaaaaaaaa,' * 4000).split(',') | sort "
+    "| length }}{% endfor %}",
+    "words counted": "{{ ('a ' * 49000) | wordcount }}",
+    "a long test": "{% for i in range(99999) %}{% if ('A' * 99999) is upper %}{% endif %}{% endfor %}",
+    "numbers added up": "{% for i in range(9999) %}{{ range(99999) | sum }}{% endfor %}",
+    "pretty printing": "{{ [[[1]] * 99] * 9 | pprint }}",
+    "links in a text": "{{ ('www.a.b ' * 9999) | urlize }}",
+    "a part that includes itself": "{% include 'itself' %}",
+    "parts imported in a loop": "{% for i in range(99999) %}{% from 'long' import m %}{% endfor %}",
+}
+
+
+@pytest.fixture
+def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 0.2)
+    monkeypatch.setattr(limits, "LONGEST", 100_000)
+    monkeypatch.setattr(limits, "MOST_MADE", 1_000_000)
+
+
+@pytest.mark.usefixtures("_small_limits")
+@pytest.mark.parametrize("name", BOMBS)
+def test_templates_that_never_end_or_fill_the_memory_are_refused_with_their_line(name: str) -> None:
+    parts = {
+        "itself": "{% include 'itself' %}",
+        "long": "{% macro m() %}" + "word " * 2000 + "{% endmacro %}",
+    }
+    prompt = LIST.model_copy(update={"user": "first line\n" + BOMBS[name], "parts": parts})
+    started = time.process_time()
+    tracemalloc.start()
+    with pytest.raises(PromptError) as caught:
+        user_text(prompt, listed(), "")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "In its user text, line 2: " in caught.value.cause or "In its part “itself”" in caught.value.cause
+    assert time.process_time() - started < 8
+    assert most < 4_000_000
+
+
+def test_a_text_of_very_many_tags_is_refused_before_it_is_compiled() -> None:
+    macros = "".join(f"{{% macro m{n}(a=1) %}}{{% endmacro %}}" for n in range(9999))
+    with pytest.raises(PromptError, match="more than 5,000 tags"):
+        user_text(LIST.model_copy(update={"user": macros}), listed(), "")
+
+
+def test_parts_that_include_each_other_end() -> None:
+    # a hundred million million times
+    parts = {str(n): f'{{% include "{n + 1}" %}}{{% include "{n + 1}" %}}' for n in range(40)}
+    prompt = LIST.model_copy(update={"user": '{% include "0" %}', "parts": {**parts, "40": "x"}})
+    with pytest.raises(PromptError, match="more than"):
+        user_text(prompt, listed(), "")
+
+
+def test_lint_names_the_line_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a busy machine may need so long for these steps that the other limit would be met first
+    monkeypatch.setattr(limits, "SECONDS", 60.0)
+    template = (
+        "{{ user.user_id }}\n{% for i in range(3000) %}\n{% for j in range(90) %}{% endfor %}{% endfor %}"
+    )
+    (finding,) = lint(LIST.model_copy(update={"user": template}))
+    assert "In its user text, line 3: more than 200,000 steps of loops and calls." in finding
+
+
+def test_ordinary_templates_have_room() -> None:
+    template = (
+        "{% for i in range(100) %}{% for j in range(50) %}{{ loop.index }}{% if loop.last %}.{% endif %}{% endfor %}"
+        "{% endfor %}{{ 'a' ~ 1 ~ ('b' * 1000) }}{{ 2 ** 64 }}{{ '%5.2f' % 1.5 }}{{ [3, 1] | sort | join(', ') }}"
+    )
+    text = user_text(LIST.model_copy(update={"user": template}), listed(), "")
+    assert text.startswith("1234567891011")
+    assert text.endswith("a1" + "b" * 1000 + "18446744073709551616 1.501, 3")
