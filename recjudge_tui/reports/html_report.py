@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -11,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
+from urllib.parse import quote
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
-from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Row, Table, TableText, readable
@@ -36,25 +35,13 @@ class ReportOptions:
     raters: tuple[str, ...] = ()
 
 
-class Picture(NamedTuple):
-    title: str
-    svg: str
-    caption: str
+class Part(NamedTuple):
+    """A section: sentences, tables, pictures (title, SVG as a URL, caption), folded texts (title, text)."""
 
-
-class Text(NamedTuple):
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Part:
-    """The content of a section: sentences, then tables, pictures and folded texts."""
-
-    lead: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    texts: tuple[Text, ...] = ()
+    lead: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    pictures: Sequence[tuple[str, str, str]] = ()
+    texts: Sequence[tuple[str, str]] = ()
 
 
 class Page(NamedTuple):
@@ -137,15 +124,16 @@ def pictures(page: Page) -> Part:
         (name, each) for name in FIGURES for each in (page.protocols if name == "leaderboard" else ("",))
     ]
     drawn, left_out = [], []
-    for number, (name, protocol) in enumerate(wanted):
+    for name, protocol in wanted:
         try:
             of = figure(page.project, name, {"protocol": protocol}, systems=systems, raters=raters)
-            svg = draw_picture(of, "svg", 2, caption=False).content.decode("utf-8")
-            drawn.append(Picture(of.title, inline_svg(svg, f"p{number}-", of.title), of.caption))
+            # an image runs no scripts and loads nothing, and its ids are its own
+            svg = quote(draw_picture(of, "svg", 2, caption=False).content, safe=" !$()*,/:;=?@[]^{|}~+")
+            drawn.append((of.title, f"data:image/svg+xml,{svg}", of.caption))
         except RecjudgeError as error:
             what = f"{name} of {protocol}" if protocol else name
             left_out.append(f"Not drawn: {what} ({error.cause or error.title})")
-    return Part(tuple(left_out), pictures=tuple(drawn))
+    return Part(left_out, pictures=drawn)
 
 
 def prompts(page: Page) -> Part:
@@ -155,8 +143,9 @@ def prompts(page: Page) -> Part:
 
     db = page.project.db
     used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
-    texts = tuple(Text(name, prompt_text(db, name)) for name in used)
-    return Part(() if texts else ("no run used a prompt",), texts=texts)
+    return Part(
+        () if used else ("no run used a prompt",), texts=[(name, prompt_text(db, name)) for name in used]
+    )
 
 
 _OF_RUNS = (("runs settings", None), ("rater list", None))
@@ -221,7 +210,7 @@ def _made(page: Page, section: Section) -> Part:
     try:
         if section.make is not None:
             return section.make(page)
-        return Part(tables=tuple(_tables(page, section.reports)))
+        return Part(tables=[*_tables(page, section.reports)])
     except RecjudgeError as error:
         why = " ".join(part for part in (error.cause, error.next_step) if part)
         return Part((f"{_NOT_MADE}{section.title}: {error.title}. {why}".rstrip(),))
@@ -251,9 +240,8 @@ def _written(project: str, parts: dict[str, Part]) -> str:
 
     from recjudge_tui.reports.common.writers.html import CSP, STYLE, section
 
-    # these two are HTML already; every text in them was escaped when they were built
+    # HTML already: every text in them was escaped when they were built
     tables = {name: [Markup(section(table, "h3")) for table in part.tables] for name, part in parts.items()}
-    drawings = {name: [Markup(picture.svg) for picture in part.pictures] for name, part in parts.items()}
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
         finalize=lambda value: value if hasattr(value, "__html__") else safe_text(value),
@@ -261,52 +249,5 @@ def _written(project: str, parts: dict[str, Part]) -> str:
     template = files("recjudge_tui.reports").joinpath("html_report.jinja").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         project=project, parts=parts, titles={name: of.title for name, of in SECTIONS.items()}, tables=tables,
-        drawings=drawings, style=Markup(STYLE), csp=CSP, program=f"recjudge {VERSION}",
+        style=Markup(STYLE), csp=CSP, program=f"recjudge {VERSION}",
     )  # fmt: skip
-
-
-# ---- pictures inside the page ----------------------------------------------------------------------------------------
-
-# a style element would apply to the whole page
-_DROPPED = ("script", "style", "metadata", "foreignObject", "image", "a", "animate", "set", "iframe")
-_OWN_URL = re.compile(r"url\(\s*['\"]?#([^)'\"]*)['\"]?\s*\)")
-_OTHER_URL = re.compile(r"url\(\s*['\"]?(?!#)[^)]*\)|@import|expression\(")
-
-
-def inline_svg(svg: str, prefix: str, label: str) -> str:
-    """Only the `<svg>` element, its ids prefixed with `prefix`, described to screen readers by `label`; no scripts, no
-    external resources. Raises RecjudgeError for invalid SVG."""
-    try:
-        root = ElementTree.fromstring(svg)
-    except ElementTree.ParseError as error:
-        raise RecjudgeError("a picture cannot be read", f"{error}.") from error
-    if _bare(root.tag) != "svg":
-        raise RecjudgeError("a picture cannot be read", "It is not an SVG.")
-    _clean(root, prefix)
-    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")
-    root.set("role", "img")
-    root.set("aria-label", one_line(label))
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _clean(element: ElementTree.Element, prefix: str) -> None:
-    element.tag = _bare(element.tag)
-    for name, value in list(element.attrib.items()):
-        del element.attrib[name]
-        bare = _bare(name)
-        if bare.lower().startswith("on") or (bare == "href" and not value.startswith("#")):
-            continue
-        if bare == "id" or bare == "href":
-            element.set(bare, f"#{prefix}{value[1:]}" if bare == "href" else prefix + value)
-        else:
-            element.set(bare, _OWN_URL.sub(rf"url(#{prefix}\1)", _OTHER_URL.sub("none", value)))
-    for child in list(element):
-        if not isinstance(child.tag, str) or _bare(child.tag) in _DROPPED:
-            element.remove(child)
-        else:
-            _clean(child, prefix)
-
-
-def _bare(tag: str) -> str:
-    """The tag or attribute without its namespace, because HTML knows the names of SVG."""
-    return tag.rpartition("}")[2]
