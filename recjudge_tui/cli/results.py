@@ -378,9 +378,7 @@ def _release(
         layout.partition(",")[0] for layout in imported_layouts(own.db, own.id)
     }:
         return {"release": own, "texts": NO_MARKUP}
-    none = Missing(
-        "needs --data", "give the released data with --data, or a project that was imported from it"
-    )
+    none = Missing("needs data", "give the released data with --data, or a project that was imported from it")
     return {"release": none, "texts": none}
 
 

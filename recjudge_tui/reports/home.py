@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -35,12 +34,12 @@ class Gap(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step to a conclusion, and the command line that does it."""
+    """One step to a conclusion, about this protocol."""
 
     remedy: Remedy
     text: str
     done: bool
-    command: str
+    protocol: str
 
 
 class Totals(NamedTuple):
@@ -209,26 +208,21 @@ class Home:
         )
         return tuple(Gap(text, remedy) for lacks, text, remedy in lacking if lacks)
 
-    def steps(self, project: str) -> tuple[Step, ...]:
+    @property
+    def steps(self) -> tuple[Step, ...]:
         """The steps to a conclusion; none once a judge has given verdicts, or if there are labels only."""
         if self.data is None or self.totals is None or self.totals.run is not None:
             return ()
         data, read = self.data, bool(self.data.lists or self.data.explanations)
         if data.labels and not read:
             return ()
-        name = shlex.quote(project)
         protocol = with_unit("explanation")[0] if data.explanations and not data.lists else SAER[1]
-        of = f"-p {name} --protocol {protocol}"
         return (
-            Step("import", "lists or texts of your systems, then items, events and labels", read,
-                 f"recjudge import FILE -p {name}"),
-            Step("judge", "a model, or the built-in rules, reads them", False,
-                 f"recjudge run {protocol} -p {name} --judge ollama:MODEL"),
-            Step("label", "you label some cases yourself, to check the judge", bool(data.labels),
-                 f"recjudge annotate plan {of} --annotators YOU --per-case 1"),
-            Step("compare", "which system is better, and how far to trust the result", False,
-                 f"recjudge leaderboard {of}"),
-        )  # fmt: skip
+            Step("import", "lists or texts of your systems, then items, events and labels", read, protocol),
+            Step("judge", "a model, or the built-in rules, reads them", False, protocol),
+            Step("label", "you label some cases yourself, to check the judge", bool(data.labels), protocol),
+            Step("compare", "which system is better, and how far to trust the result", False, protocol),
+        )
 
 
 def with_next_part(db: Database, project_id: int, home: Home) -> Home:

@@ -39,7 +39,7 @@ def judges_table(db: Database, base_url: str = "") -> Table:
         notes.append(Note(one_line(f"{error.title}. {error.cause} {error.next_step}")))
     # as the form of a run finds them
     rows += [
-        row(spec, f"{server.name} {server.place}", f"--base-url {' '.join(server.base_urls)}")
+        row(spec, f"{server.name} {server.place}", f"base URL {' '.join(server.base_urls)}")
         for server in local_servers()
         if server.base_urls
         for spec, _ in server.judges
@@ -77,21 +77,16 @@ def _installed(base_url: str) -> list[tuple[str, str]]:
 
 def probe_table(judge: str, found: Capabilities | None, price: str) -> Table:
     """The result of a probe, one row per property; without a record the judge cannot be used. `price` is in words."""
-    title = f"Judge {judge}"
-    if found is None:
-        return Table(
-            title, _PROBE, ({"what": "usable", "found": "no", "note": ""},), answer=f"{judge} cannot be used."
-        )
-    if not found.language_model:
-        answers = [
-            ("reachable", "yes", ""),
-            ("model", found.model, "not a language model, so no call was made"),
-        ]
-    else:
-        answers = _answers(found, price)
-    rows: tuple[Row, ...] = tuple({"what": what, "found": said, "note": note} for what, said, note in answers)
-    notes = tuple(Note(f"a call failed: {one_line(problem)}", "warning") for problem in found.problems)
-    return Table(title, _PROBE, rows, notes, answer=f"{judge} can be used.")
+    answers, problems = [("usable", "no", "")], tuple[str, ...]()
+    if found is not None:
+        problems = found.problems
+        no_model = ("model", found.model, "not a language model, so no call was made")
+        answers = _answers(found, price) if found.language_model else [("reachable", "yes", ""), no_model]
+    return Table(
+        f"Judge {judge}", _PROBE, tuple(dict(zip(("what", "found", "note"), answer, strict=True)) for answer in answers),
+        tuple(Note(f"a call failed: {one_line(problem)}", "warning") for problem in problems),
+        answer=f"{judge} {'cannot' if found is None else 'can'} be used.",
+    )  # fmt: skip
 
 
 def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:
@@ -100,41 +95,22 @@ def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:
             return "refused"
         return "accepted" if value else "unknown" if value is None else "no such parameter"
 
-    context = found.context_length
-    sight = {
-        True: "it read a word in an image",
-        False: "it cannot be asked with --images",
-        None: "not tested",
-    }
-    confident = (
-        "labels get a confidence if the server returns them"
-        if found.logprobs
-        else "no confidence from one answer"
-    )
+    sight = {True: "it read a word in an image", False: "it cannot be asked about images", None: "not tested"}
+    confident = "labels get a confidence if the server returns them"
+    context, latency = found.context_length, found.latency_s
     return [
         ("reachable", "yes", ", ".join(found.endpoints)),
         ("model", found.model, f"digest {found.digest[:12]}" if found.digest else ""),
-        (
-            "schema enforced",
-            _yes_no(found.schema_enforced),
-            "" if found.schema_enforced else "JSON is extracted from the text",
-        ),
+        ("schema enforced", _yes_no(found.schema_enforced),
+         "" if found.schema_enforced else "JSON is extracted from the text"),
         ("temperature", accepted("temperature", found.temperature), ""),
         ("seed", accepted("seed", found.seed), ""),
-        ("logprobs", _yes_no(found.logprobs), confident),
+        ("logprobs", _yes_no(found.logprobs), confident if found.logprobs else "no confidence from one answer"),
         ("sees images", _yes_no(found.images), sight[found.images]),
-        (
-            "context length",
-            "not reported" if context is None else f"{context:,}",
-            "" if context is None else "tokens",
-        ),
-        (
-            "latency",
-            "unknown" if found.latency_s is None else f"{found.latency_s:.2f} s",
-            "median of three small calls",
-        ),
+        ("context length", *(("not reported", "") if context is None else (f"{context:,}", "tokens"))),
+        ("latency", "unknown" if latency is None else f"{latency:.2f} s", "median of three small calls"),
         ("price", price, ""),
-    ]
+    ]  # fmt: skip
 
 
 def _yes_no(value: bool | None) -> str:
@@ -148,38 +124,28 @@ def trial_table(trial: Trial, prompt: str) -> Table:
     call; None if unknown.
     """
     reply, parsed = trial.reply, trial.parsed
+    names = ("aspect", "label", "value", "confidence", "reasoning")
     rows: list[Row] = [
-        {"kind": "answer"}
-        | {name: getattr(answer, name) for name in ("aspect", "label", "value", "confidence", "reasoning")}
+        {"kind": "answer"} | {name: getattr(answer, name) for name in names}
         for answer in (parsed.answers if parsed else ())
     ]
-    for flag in parsed.flags if parsed else ():
-        rows.append(
-            {"kind": "flag", "aspect": flag.issue, "label": flag.item_id, "value": None, "confidence": None,
-             "reasoning": flag.reason}
-        )  # fmt: skip
+    said = ", ".join(f"{row['aspect']} {row['label'] or row['value']}" for row in rows)
+    rows += [
+        {"kind": "flag"} | dict(zip(names, (flag.issue, flag.item_id, None, None, flag.reason), strict=True))
+        for flag in (parsed.flags if parsed else ())
+    ]
     settings: dict[str, object] = {
-        "prompt": prompt,
-        "case_id": trial.case_id,
-        "order": trial.order or None,
-        "judge": trial.judge,
-        "model": (reply.model or None) if reply else None,
-        "attempts": trial.attempts,
-        "tokens_in": reply.usage.input if reply else None,
-        "tokens_out": reply.usage.output if reply else None,
-        "cost_usd": trial.cost_usd,
-        "seconds": reply.latency_s if reply else None,
-        "parsed_by": parsed.parsed_by if parsed else None,
-        "error_kind": trial.error_kind or None,
+        "prompt": prompt, "case_id": trial.case_id, "order": trial.order or None, "judge": trial.judge,
+        "model": (reply.model or None) if reply else None, "attempts": trial.attempts,
+        "tokens_in": reply.usage.input if reply else None, "tokens_out": reply.usage.output if reply else None,
+        "cost_usd": trial.cost_usd, "seconds": reply.latency_s if reply else None,
+        "parsed_by": parsed.parsed_by if parsed else None, "error_kind": trial.error_kind or None,
         "reply": reply.text if reply else None,
-    }
+    }  # fmt: skip
     notes = [] if parsed else [Note(f"no answer ({trial.error_kind}): {trial.error}", "warning")]
     notes.append(Note("a trial: nothing is stored and no verdict is counted"))
     if trial.rater_kind in BUILT_IN:
         notes.append(Note(f"“{trial.judge}” is not a language model"))
-    said = ", ".join(
-        f"{row['aspect']} {row['label'] or row['value']}" for row in rows if row["kind"] == "answer"
-    )
     return Table(
         f"{prompt} on case {trial.case_id}", _TRIAL, tuple(rows), tuple(notes), settings,
         answer=f"{trial.judge} says: {said}." if said else "",

@@ -154,7 +154,7 @@ def methods(
         raise UsageError(
             "there is nothing to describe yet",
             "No judge and no person gave a verdict.",
-            "Start with “recjudge run”.",
+            "Start a run, or import labels.",
         )
     written = _template().make_module(
         {

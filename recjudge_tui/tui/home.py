@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
@@ -152,6 +153,13 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
     "label": ("l", Destination("annotate")),
     "compare": ("a", Destination("agreement")),
 }
+# and the command line
+COMMANDS = {
+    "import": "recjudge import FILE -p {name}",
+    "judge": "recjudge run {protocol} -p {name} --judge ollama:MODEL",
+    "label": "recjudge annotate plan -p {name} --protocol {protocol} --annotators YOU --per-case 1",
+    "compare": "recjudge leaderboard -p {name} --protocol {protocol}",
+}
 _STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
 _RUNS = 4
 _SYSTEMS = 6
@@ -159,7 +167,7 @@ _SYSTEMS = 6
 _FLAG_CELLS = 9
 
 
-def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
+def checklist(steps: Sequence[Step], project: str, width: int, look: Glyphs) -> Block:
     """The remaining steps, in order, each with its key and command line."""
     lines: list[Line] = []
     for at, step in enumerate(steps, start=1):
@@ -168,7 +176,8 @@ def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
         head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, destination)
         text = Cell(step.text, DIM if step.done else PLAIN)
         lines += wrapped_text([Cell(" "), head], text, [Cell(key, KEY)], width)
-        lines += wrapped_text([Cell(" " * 3)], Cell(step.command, DIM), [], width)
+        command = COMMANDS[step.remedy].format(name=shlex.quote(project), protocol=step.protocol)
+        lines += wrapped_text([Cell(" " * 3)], Cell(command, DIM), [], width)
     return Block("Steps to a first result", tuple(lines))
 
 
@@ -508,12 +517,12 @@ def laid_out(
     across, height = size
     count = next(count for least, count in _COLUMNS if across >= least)
     width = (across - GAP * (count - 1)) // count
-    steps = home.steps(project)
+    steps = home.steps
     spaced = height >= 30
     top: tuple[Line, ...] = ()
     first = Destination("cases")
     if steps:
-        top = (*stacked_blocks([checklist(steps, across, look)], across, look, spaced=False), ())
+        top = (*stacked_blocks([checklist(steps, project, across, look)], across, look, spaced=False), ())
         first = REMEDIES[next(step.remedy for step in steps if not step.done)][1]
     groups = _groups(home, active, count, width, look)
     while len(groups) < count and count > 1:

@@ -17,6 +17,7 @@ from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.projects import create_project, project_overview
 from recjudge_tui.store.schema import connect
+from recjudge_tui.tui.home import COMMANDS as STEP_COMMANDS
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
@@ -66,7 +67,7 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert home.agreement.value is not None
     assert home.data is not None
     assert [tuple(labeller) for labeller in home.data.labellers] == [("anna", 12), ("bert", 12)]
-    assert home.steps("movies") == ()
+    assert home.steps == ()
 
 
 def test_lists_judged_alone_show_flags_and_shares(project_db: Path) -> None:
@@ -113,19 +114,20 @@ def test_an_empty_project_is_a_list_of_steps_with_commands_that_exist(project_db
     with connect(project_db) as db:
         project = create_project(db, "new & 'empty'")
         home = project_home(db, project)
-    steps = home.steps("new & 'empty'")
+    steps = home.steps
     assert [(step.remedy, step.done) for step in steps] == [
         ("import", False), ("judge", False), ("label", False), ("compare", False),
     ]  # fmt: skip
     for step in steps:
-        program, *words = shlex.split(step.command)
+        line = STEP_COMMANDS[step.remedy].format(name=shlex.quote("new & 'empty'"), protocol=step.protocol)
+        program, *words = shlex.split(line)
         assert program == "recjudge"
         assert words[0] in COMMANDS
         command: click.Command | None = recjudge
         while isinstance(command, click.Group):
             command = command.get_command(click.Context(command), words.pop(0))
         assert command is not None
-        if "import" not in step.command:
+        if step.remedy != "import":
             parsed = command.make_context("it", words, resilient_parsing=False)
             assert parsed.params["project"] == "new & 'empty'"
 
@@ -142,5 +144,5 @@ def test_the_parts_come_one_by_one_and_the_cheap_ones_load_no_numpy(project_db: 
             home = with_next_part(db, project, home)
         assert with_next_part(db, project, home) is home
     assert order[:3] == ["totals", "runs", "data"]
-    assert bool(home.steps("shop")) is not judged
-    assert [step.done for step in home.steps("shop")][:1] == ([] if judged else [True])
+    assert bool(home.steps) is not judged
+    assert [step.done for step in home.steps][:1] == ([] if judged else [True])

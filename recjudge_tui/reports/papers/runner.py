@@ -642,7 +642,7 @@ def of_project(project: Project) -> Reproduction:
     )
 
 
-NO_MARKUP = Missing("needs --data", "this figure is computed from HTML, which the import turned into text")
+NO_MARKUP = Missing("needs data", "this figure is computed from HTML, which the import turned into text")
 
 
 def _check_own(run: _Run, own: Own, figures: Sequence[Figure]) -> None:
