@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -26,15 +26,6 @@ _NOT_MADE = "Could not be created: "
 NO_PICTURES = "Without pictures: Matplotlib is not installed (pip install 'recjudge[figures]')."
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """`sections` empty: all of SECTIONS, in its order. `systems` and `raters`: those on the page; all if empty."""
-
-    sections: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
-    raters: tuple[str, ...] = ()
-
-
 class Part(NamedTuple):
     """A section: sentences, tables, pictures (title, SVG as a URL, caption), folded texts (title, text)."""
 
@@ -45,19 +36,20 @@ class Part(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What the sections are made of; `protocols` are those with verdicts."""
+    """What the sections are made of: `protocols` with verdicts, and the systems and raters on the page; all if empty."""
 
     project: Project
-    options: ReportOptions
+    systems: tuple[str, ...]
+    raters: tuple[str, ...]
     protocols: tuple[str, ...]
 
     def report(self, name: str, **options: Any) -> Table:
         """A declared report about the systems and raters of the page, as people read it."""
         declared = REPORTS[name]
-        of_page = {"systems": self.options.systems, "raters": self.options.raters}
+        of_page = {"systems": self.systems, "raters": self.raters}
         given = {name: value for name, value in of_page.items() if value and declared.option(name)}
         table = readable(table_of(self.project, name, **given, **options))[0]
-        wanted = self.options.raters
+        wanted = self.raters
         if wanted and not declared.option("raters") and any("rater" in row for row in table.rows):
             rows = tuple(row for row in table.rows if row.get("rater") in wanted)
             # the answer may be about a rater who is not of the page
@@ -98,8 +90,8 @@ def about(page: Page) -> Part:
         "SQLite": SQLITE_VERSION,
         **{name: installed(name) for name in _PACKAGES},
         "written, UTC": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
-        "systems": ", ".join(page.options.systems) or "all",
-        "raters": ", ".join(page.options.raters) or "all",
+        "systems": ", ".join(page.systems) or "all",
+        "raters": ", ".join(page.raters) or "all",
     }
     rows: tuple[Row, ...] = tuple({"what": what, "found": found} for what, found in facts.items())
     made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
@@ -119,16 +111,15 @@ def pictures(page: Page) -> Part:
     from recjudge_tui.reports.figures.declared import FIGURES, figure
     from recjudge_tui.reports.figures.files import draw_picture
 
-    systems, raters = page.options.systems, page.options.raters
     wanted = [
         (name, each) for name in FIGURES for each in (page.protocols if name == "leaderboard" else ("",))
     ]
     drawn, left_out = [], []
     for name, protocol in wanted:
         try:
-            of = figure(page.project, name, {"protocol": protocol}, systems=systems, raters=raters)
+            of = figure(page.project, name, {"protocol": protocol}, systems=page.systems, raters=page.raters)
             # an image runs no scripts and loads nothing, and its ids are its own
-            svg = quote(draw_picture(of, "svg", 2, caption=False).content, safe=" !$()*,/:;=?@[]^{|}~+")
+            svg = quote(draw_picture(of, "svg", 2, caption=False)[0], safe=" !$()*,/:;=?@[]^{|}~+")
             drawn.append((of.title, f"data:image/svg+xml,{svg}", of.caption))
         except RecjudgeError as error:
             what = f"{name} of {protocol}" if protocol else name
@@ -174,27 +165,30 @@ SECTIONS: dict[str, Section] = {
 
 
 def project_report(
-    project: Project, options: ReportOptions, progress: Callable[[int, int], None] | None = None
-) -> TableText:
-    """The page, and notes for the user (for instance that it has no pictures). `progress` gets the number of sections made
-    and that of all.
+    project: Project, sections: Sequence[str] = (), systems: tuple[str, ...] = (), raters: tuple[str, ...] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> TableText:  # fmt: skip
+    """The page about these systems and raters (none: all), and notes for the user (for instance that it has no pictures).
+    `sections`: some of SECTIONS, in its order; none: all. `progress` gets the number of sections made and that of all.
 
     Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
     """
     from recjudge_tui.store.data import check_systems
     from recjudge_tui.store.raters import rater_row
+    from recjudge_tui.store.ratings import project_questions
 
-    check_systems(project.db, project.id, options.systems)
-    for name in options.raters:
+    check_systems(project.db, project.id, systems)
+    for name in raters:
         rater_row(project.db, project.id, name)
-    for name in options.sections:
+    for name in sections:
         if name not in SECTIONS:
             raise UsageError(f"no section “{name}”", f"Available: {', '.join(SECTIONS)}.")
-    wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
+    wanted = [name for name in SECTIONS if not sections or name in sections]
     parts: dict[str, Part] = {}
     # all sections are about the same verdicts, which are read once
     with project.one_state():
-        page = Page(project, options, _protocols(project))
+        judged = {question.protocol for question in project_questions(project.db, project.id)}
+        page = Page(project, systems, raters, tuple(name for name in offered() if name in judged))
         for done, name in enumerate(wanted):
             if progress is not None:
                 progress(done, len(wanted))
@@ -225,13 +219,6 @@ def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterat
                 table = page.report(name, **options)
                 if table.rows or table.notes or table.answer:
                     yield table
-
-
-def _protocols(project: Project) -> tuple[str, ...]:
-    from recjudge_tui.store.ratings import project_questions
-
-    judged = {question.protocol for question in project_questions(project.db, project.id)}
-    return tuple(name for name in offered() if name in judged)
 
 
 def _written(project: str, parts: dict[str, Part]) -> str:

@@ -16,7 +16,7 @@ from recjudge_tui.errors import NotFoundError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports import html_report
 from recjudge_tui.reports.common.table import TableText
-from recjudge_tui.reports.html_report import NO_PICTURES, SECTIONS, ReportOptions
+from recjudge_tui.reports.html_report import NO_PICTURES, SECTIONS
 from recjudge_tui.reports.html_report import project_report as _report
 from recjudge_tui.store.database import Database
 from tests.support.hostile import HOSTILE
@@ -81,12 +81,14 @@ def judged(project: Project, names: tuple[str, ...] = ("anna", "ben")) -> None:
     judge_lists(project, "qwen", lists)
 
 
-def project_report(db: Database, identity: int, options: ReportOptions) -> TableText:
-    return _report(Opened.numbered(db, identity), options)
+def project_report(
+    db: Database, identity: int, sections: tuple[str, ...] = (), raters: tuple[str, ...] = ()
+) -> TableText:
+    return _report(Opened.numbered(db, identity), sections, raters=raters)
 
 
-def quick(*sections: str) -> ReportOptions:
-    return ReportOptions(sections)
+def quick(*sections: str) -> tuple[str, ...]:
+    return sections
 
 
 def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> None:
@@ -187,7 +189,7 @@ def test_hostile_names_are_text(project: Project) -> None:
         give(project, name, lists)
     give(project, "<script>alert(1)</script>", lists)
     give(project, '" onmouseover="alert(1)', lists)
-    text = project_report(project.db, project.id, ReportOptions()).text
+    text = project_report(project.db, project.id).text
     page = Page(text)
     assert page.open == []
     assert page.all("script") == []
@@ -202,10 +204,9 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
     sections = ("leaderboards", "agreement", "shares", "flags", "position", "pictures")
     shown = Page(project_report(project.db, project.id, quick(*sections)).text).text
     assert "anna" in shown
-    options = ReportOptions(sections, raters=("qwen", "ben"))
-    page = project_report(project.db, project.id, options).text
+    page = project_report(project.db, project.id, sections, ("qwen", "ben")).text
     assert "qwen" in page
     assert "ben" in page
     assert "anna" not in page
     with pytest.raises(NotFoundError, match="no rater “zoe”"):
-        project_report(project.db, project.id, ReportOptions(raters=("qwen", "zoe")))
+        project_report(project.db, project.id, raters=("qwen", "zoe"))
