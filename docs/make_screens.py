@@ -19,7 +19,7 @@ PROJECT = "synthetic-shop"
 ROUTES = {
     "home": (),
     "triage": ("enter", "slash", "ctrl+u", "'judge:rules label:poor'", "enter", "down", "down"),
-    "agreement": ("a",),
+    "reports": ("a",),
     "launch": ("n",),
 }
 

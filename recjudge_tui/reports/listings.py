@@ -32,6 +32,7 @@ from recjudge_tui.store.raters import list_raters
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.runs import (
     list_runs,
+    odd_runs,
     run_conditions,
     run_failures,
     run_progress,
@@ -161,11 +162,11 @@ def raters(of: Project, _: Options) -> Table:
     """One row per rater: its kind, its verdicts, the raters that it is made from, and how its runs were asked."""
     found = list_raters(of.db, of.id)
     asked: dict[str, dict[str, None]] = {}
-    for run in run_conditions(of.db, of.id):
-        spec = json.loads(run.judge).get("spec", "")
+    for run, prompt in run_conditions(of.db, of.id):
+        spec = json.loads(run["judge"])["spec"]
         others = {"protocol", *settings_that("cases", "draw", "work")}
-        said = "; ".join(filter(None, (spec, run.prompt.name, _unusual(run.settings, others))))
-        asked.setdefault(run.rater, {})[said] = None
+        said = "; ".join(filter(None, (spec, prompt.name, _unusual(run["settings"], others))))
+        asked.setdefault(run["rater"], {})[said] = None
     rows = [
         {
             **row, "recipe": recipe_words(row["recipe"]), "protocols": row["protocols"].replace(",", ", "),
@@ -228,10 +229,11 @@ _SHOWN = {column.name for column in _SETTINGS} | {"protocol"}
 def runs(db: Database, of: Project | None = None) -> Table:
     """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
     found = list_runs(db, None if of is None else of.id)
+    odd = [error.sentences for error in odd_runs(db, None if of is None else of.id)]
+    said = (*odd, *(text for run in found for text in run_notes(run)))
     return _listed(
         "Runs", _RUNS, [{**run, "address": _address(run)} for run in found], _runs_answer(found),
-        none=Note("no run yet", step=Step("judge")),
-        notes=[Note(text, "warning") for run in found for text in run_notes(run)],
+        none="" if odd else Note("no run yet", step=Step("judge")), notes=[Note(text, "warning") for text in said],
         seen=f"{'' if of else 'project '}id rater protocol prompt state done failed cost_usd seconds",
     )  # fmt: skip
 
@@ -301,16 +303,15 @@ def run(db: Database, run_id: int) -> Table:
 def run_settings(of: Project, _: Options) -> Table:
     """One row per run, oldest first: judge, served model, prompt, and the settings that change what is judged."""
     rows: list[Row] = []
-    for run in run_conditions(of.db, of.id):
-        settings, judge = json.loads(run.settings), json.loads(run.judge)
-        served = json.loads(run.identity or "{}")
+    for run, prompt in run_conditions(of.db, of.id):
+        settings, judge = json.loads(run["settings"]), json.loads(run["judge"])
+        served = json.loads(run["identity"] or "{}")
         usual = {c.name: settings.get(c.name, "" if c.kind == "text" else None) for c in _SETTINGS}
-        rows.append(usual | {
-            "temperature": sampling_of(RunSettings.model_validate_json(run.settings), 0).temperature,
-            "swap": settings.get("swap"), "seed": str(settings.get("seed", "")), "id": str(run.id), "rater": run.rater,
-            "protocol": run.protocol, "judge": judge.get("spec", ""), "model": served.get("name", ""),
-            "digest": served.get("digest", ""), "prompt": run.prompt.name, "prompt_digest": run.prompt.digest,
-            "other": _unusual(run.settings), "created_at": run_row(of.db, run.id)["created_at"],
+        rows.append(usual | {name: run[name] for name in ("rater", "protocol", "created_at")} | {
+            "temperature": sampling_of(RunSettings.model_validate_json(run["settings"]), 0).temperature,
+            "swap": settings.get("swap"), "seed": str(settings.get("seed", "")), "id": str(run["id"]),
+            "judge": judge["spec"], "model": served.get("name", ""), "digest": served.get("digest", ""),
+            "prompt": prompt.name, "prompt_digest": prompt.digest, "other": _unusual(run["settings"]),
         })  # fmt: skip
     differ = [
         column.label.lower()

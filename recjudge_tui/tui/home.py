@@ -151,7 +151,7 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
     "import": ("i", Destination("import")),
     "judge": ("n", Destination("launch")),
     "label": ("l", Destination("annotate")),
-    "compare": ("a", Destination("agreement")),
+    "compare": ("a", Destination("reports")),
 }
 # and the command line
 COMMANDS = {
@@ -252,7 +252,7 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
     if not agreement.judge:
         if not _has_labels(home):
             return [*_missing(Gap("no labels to check it against", "label"), width, look)]
-        return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Destination("agreement")))]
+        return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Destination("reports")))]
     from recjudge_tui.reports.words import few_cases
 
     few = few_cases(agreement.n)
@@ -273,7 +273,7 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
     lines = [line(Cell(f" {agreement.stat}", DIM)), judge]
     if agreement.ceiling is not None:
         right = [Cell(f"{agreement.ceiling:.2f}", PLAIN), Cell(f"  n={number(agreement.ceiling_n)}", DIM)]
-        ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Destination("agreement"))
+        ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Destination("reports"))
         lines.append(pushed_right([Cell(" "), ceiling], right, width, look))
     if few:
         lines += wrapped_text([Cell(" ")], Cell(few, WARN), [], width)
@@ -306,7 +306,7 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
     if board is None:
         waits = home.totals is not None and home.totals.verdicts
         return (
-            Block("Leaderboard", (line(Cell(" "), Cell("computing", DIM, Destination("agreement"))),))
+            Block("Leaderboard", (line(Cell(" "), Cell("computing", DIM, Destination("reports"))),))
             if waits
             else None
         )
@@ -321,22 +321,22 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
         if pair is not None:
             more = "" if pair["more"] is None else f": ~{number(pair['more'])} more users"
             words = one_line(pair["note"] or "not separable", 50)
-            close = Cell(f"{words}{more}", WARN, Destination("agreement"))
+            close = Cell(f"{words}{more}", WARN, Destination("reports"))
             lines.append(pushed_right([Cell("    "), close], [], width, look))
     if any(
         alike[two]["more"] is not None for two in pairwise(row["system"] for row in shown) if two in alike
     ):
         lines.append(
-            line(Cell("    "), Cell(f"~ for this gap, at {POWER:.0%} power", DIM, Destination("agreement")))
+            line(Cell("    "), Cell(f"~ for this gap, at {POWER:.0%} power", DIM, Destination("reports")))
         )
     if len(board.lines) > len(shown):
         rest = quantity(len(board.lines) - len(shown), "more system")
-        lines.append(line(Cell("    "), Cell(rest, DIM, Destination("agreement"))))
+        lines.append(line(Cell("    "), Cell(rest, DIM, Destination("reports"))))
     elif board.tested and not board.alike:
         lines.append(
             line(
                 Cell("    "),
-                Cell(f"{look.done} every neighbour is separable", GOOD, Destination("agreement")),
+                Cell(f"{look.done} every neighbour is separable", GOOD, Destination("reports")),
             )
         )
     about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
@@ -862,7 +862,7 @@ class HomeScreen(ImportScreen):
         Binding("i", "import", "import", id="home.import"),
         Binding("n", "go('launch')", "new run", id="home.launch"),
         Binding("r", "go('runs')", "runs", id="home.runs"),
-        Binding("a", "go('agreement')", "agreement", id="home.agreement"),
+        Binding("a", "go('reports')", "agreement", id="home.agreement"),
         Binding("l", "go('annotate')", "label", id="home.annotate"),
         Binding("B", "go('data')", "browse the data", show=False, id="home.data"),
         Binding("d", "go('compare')", "compare raters", show=False, id="home.compare"),

@@ -78,13 +78,14 @@ def _known(judge: JudgeSpec, source: str) -> KnownJudge:
 
 
 def local_judges() -> LocalJudges:
-    """Look for servers and keys; takes up to a second, so call it in a worker."""
+    """Look for servers, model files and keys; takes up to a second, so call it in a worker."""
     from recjudge_tui.judges.http.keys import is_set
-    from recjudge_tui.judges.local_servers import local_servers
+    from recjudge_tui.judges.local_servers import local_files, local_servers
     from recjudge_tui.judges.registry import built_in
 
     judges, places = [], {}
-    for server in local_servers():
+    servers = local_servers()
+    for server in servers:
         count = len(server.judges)
         places[server.base_urls] = f"{server.name} {server.place}, {count} model{'' if count == 1 else 's'}"
         about = f"{server.name} {server.place}"
@@ -92,8 +93,13 @@ def local_judges() -> LocalJudges:
             KnownJudge(spec, f"{about} {details}".strip(), JudgeAddress(base_urls=server.base_urls))
             for spec, details in server.judges
         ]
+    providers = built_in()
+    if any(provider.form == "gguf:FILE" and provider.is_installed() for provider in providers):
+        judges += [
+            KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)
+        ]
     note = "" if judges else _NO_SERVER
-    for provider in built_in():
+    for provider in providers:
         variable = next((name for name in provider.key_variables if is_set(name)), "")
         if variable and provider.is_installed() and not provider.form.startswith("ollama:"):
             judges.append(KnownJudge(f"{provider.form.partition(':')[0]}:", f"{variable} is set"))

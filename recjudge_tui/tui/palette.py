@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.dialogs import Dialog
 from recjudge_tui.tui.keys import DO, EVERYWHERE, GO, MOVE, by_importance, group_of
@@ -25,17 +26,19 @@ from recjudge_tui.tui.widgets import Options, move_cursor
 
 # actions that only make sense as keys
 _KEYS_ONLY = ("app.palette", "app.next_panel", "app.peel")
-_GROUPS = (DO, GO, MOVE, EVERYWHERE)
+_REPORTS = "Reports"
+_GROUPS = (DO, GO, _REPORTS, MOVE, EVERYWHERE)
 _PAGE = 10
 
 
 class Command(NamedTuple):
-    """A line of the palette. `key` is empty if no key does the same."""
+    """A line of the palette. `key` is empty if no key does the same; `words` find it, too."""
 
     group: str
     title: str
     key: str
     run: Callable[[], object]
+    words: str = ""
 
 
 class Palette(Dialog[Command | None]):
@@ -114,7 +117,7 @@ class Palette(Dialog[Command | None]):
 
 
 def _searched(command: Command) -> str:
-    return f"{command.group} {command.title}".casefold()
+    return f"{command.group} {command.title} {command.words}".casefold()
 
 
 def _best(shown: Sequence[Command], words: Sequence[str]) -> int | None:
@@ -164,6 +167,13 @@ def _places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> 
         for name in screen_names():
             if name not in ("projects", "monitor") and not is_screen(name, screen):
                 yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project))
+        from recjudge_tui.tui.reports import TABS, title_of
+
+        for name in TABS:
+            report, show = REPORTS[name], partial(_go, app, "reports", project, tab=name)
+            yield Command(
+                _REPORTS, f"{title_of(name).capitalize()}: {report.summary}", "", show, report.words
+            )
     for run in active:
         yield Command(GO, f"Go to run {run.run_id}", "", partial(_go, app, "monitor", run.run_id))
 
@@ -175,5 +185,5 @@ def themes(app: App[Any]) -> Iterator[Command]:
         yield Command("Theme", name, now, partial(setattr, app, "theme", name))
 
 
-def _go(app: App[Any], name: str, identity: int) -> None:
-    app.push_screen(make_screen(name, identity))
+def _go(app: App[Any], name: str, identity: int, **more: object) -> None:
+    app.push_screen(make_screen(name, identity, **more))

@@ -91,7 +91,7 @@ _SCREENS: dict[str, tuple[str, str]] = {
     "runs": ("recjudge_tui.tui.runs", "RunsScreen"),
     "launch": ("recjudge_tui.tui.launch", "LaunchScreen"),
     "monitor": ("recjudge_tui.tui.runs", "MonitorScreen"),
-    "agreement": ("recjudge_tui.tui.agreement", "AgreementScreen"),
+    "reports": ("recjudge_tui.tui.reports", "ReportsScreen"),
     "prompts": ("recjudge_tui.tui.prompts", "PromptsScreen"),
     "data": ("recjudge_tui.tui.data", "DataScreen"),
     "compare": ("recjudge_tui.tui.compare", "CompareScreen"),

@@ -558,18 +558,19 @@ def opening_filters(db: Database, project_id: int) -> Iterator[OpeningFilter]:
     """The filters to try until one lists a verdict: the queue of the newest run, the queue of all runs, the flagged
     verdicts of that run, all its verdicts. Yields nothing if no judge has run.
     """
-    run = newest_judged_run(db, project_id)
-    if run is None:
+    newest = newest_judged_run(db, project_id)
+    if newest is None:
         return
-    yield OpeningFilter(f"run:{run.id} queue:any")
+    run, _ = newest
+    yield OpeningFilter(f"run:{run} queue:any")
     yield OpeningFilter("queue:any")
     sort, order = "id", ""
-    if run_has_confidences(db, run.id):
+    if run_has_confidences(db, run):
         sort, order = "confidence", ", least confident first"
     yield OpeningFilter(
-        f"run:{run.id} flag:any", sort, f"queue empty: flagged verdicts of run {run.id}{order}"
+        f"run:{run} flag:any", sort, f"queue empty: flagged verdicts of run {run}{order}"
     )
-    yield OpeningFilter(f"run:{run.id}", sort, f"queue empty: verdicts of run {run.id}{order}")
+    yield OpeningFilter(f"run:{run}", sort, f"queue empty: verdicts of run {run}{order}")
 
 
 def verdict_filter_bar(project_id: int) -> FilterBar:

@@ -219,7 +219,7 @@ def test_the_first_screen_imports_no_other() -> None:
         "triage",
         "case",
         "runs",
-        "agreement",
+        "reports",
         "compare",
         "data",
         "prompts",

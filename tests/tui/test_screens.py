@@ -240,7 +240,7 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
 
 async def _agreement(pilot: Pilot[Any]) -> None:
     await press(pilot, "a")
-    await until(pilot, lambda: "Quadratic weighted" in shown(pilot))
+    await until(pilot, lambda: "Leaderboard" in shown(pilot))
     await settle(pilot)
 
 
@@ -260,7 +260,7 @@ def _chosen(pilot: Pilot[Any], option: str, value: str) -> bool:
 
 async def test_agreement_of_nobody(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
-        for name in ("agreement", "compare", "prompts", "annotate"):
+        for name in ("reports", "compare", "prompts", "annotate"):
             pilot.app.push_screen(make_screen(name, EMPTY))
             await settle(pilot)
             await pictured(pilot, screens, f"{name}-none")
@@ -360,7 +360,7 @@ async def test_main_screens_otherwise(
         pilot.app.push_screen(make_screen("cases", MOVIES, filter_text=""))
         await settle(pilot)
         await pictured(pilot, screens, f"{look}-cases")
-        for name in ("runs", "agreement", "compare", "prompts"):
+        for name in ("runs", "reports", "compare", "prompts"):
             pilot.app.push_screen(make_screen(name, SHOP))
             await settle(pilot)
             await pictured(pilot, screens, f"{look}-{name}")

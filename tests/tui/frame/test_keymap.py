@@ -261,7 +261,7 @@ async def test_the_palette_goes_to_every_screen(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         titles = [command.title for command in pilot.app.commands(pilot.app.screen)]
-        assert {"Go to projects", "Go to runs", "Go to agreement", "Theme", "Quit"} <= set(titles)
+        assert {"Go to projects", "Go to runs", "Go to reports", "Theme", "Quit"} <= set(titles)
         await press(pilot, "colon")
         await type_text(pilot, "go to runs")
         await press(pilot, "enter")

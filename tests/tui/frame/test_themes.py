@@ -136,7 +136,7 @@ async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_fo
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-@pytest.mark.parametrize("name", ["home", "agreement", "data"])
+@pytest.mark.parametrize("name", ["home", "reports", "data"])
 async def test_every_word_on_a_screen_can_be_read(project_db: Path, theme: Theme, name: str) -> None:
     project = make_project(project_db)
     async with running(project_db, "movies", (120, 40)) as pilot:
