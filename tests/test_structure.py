@@ -36,7 +36,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("room", ["reports", "stats"])
+@pytest.mark.parametrize("room", ["domain", "people", "reports", "stats", "store"])
 def test_no_text_below_the_surfaces_names_a_command_or_an_option(room: str) -> None:
     found = [
         f"{path.relative_to(HOUSE)}:{line}: {text}"

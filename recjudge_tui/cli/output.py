@@ -176,6 +176,13 @@ _COMMANDS: Mapping[Action, str] = {
     "restore": "restore a copy made by “recjudge db backup”, and keep the damaged file",
     "other file": "choose another file with --db or RECJUDGE_DB",
     "check texts": "recjudge doctor -p {project}",
+    "list runs": "recjudge runs list",
+    "list cases": "recjudge cases list -p {project}",
+    "list imports": "recjudge imports list -p {project}",
+    "list raters": "recjudge rater list -p {project}",
+    "delete rater": "recjudge rater delete -p {project} {rater}",
+    "answer tasks": "recjudge annotate open -p {project} --as {annotators}",
+    "copy prompt": "recjudge prompt copy PROMPT FILE",
 }  # fmt: skip
 _PLACES = {
     "project": "NAME",
@@ -183,6 +190,7 @@ _PLACES = {
     "judge": "JUDGE",
     "annotators": "YOU",
     "run": "ID",
+    "rater": "NAME",
     "option": "--systems",
 }
 

@@ -10,7 +10,8 @@ from typing import Literal
 Action = Literal[
     "import", "import lists", "import items", "import events", "import labels", "judge", "label", "retry", "resume",
     "more labels", "robustness", "position", "planted", "include readers", "choose", "raise cap", "price", "whole",
-    "demo", "restore", "other file", "check texts",
+    "demo", "restore", "other file", "check texts", "list runs", "list cases", "list imports", "list raters", "delete rater",
+    "answer tasks", "copy prompt",
 ]  # fmt: skip
 
 

@@ -339,7 +339,7 @@ def checked_annotators(request: AssignmentRequest) -> tuple[str, ...]:
     """The annotators' names, stripped. Raises UsageError for missing, repeated or unreadable names and invalid numbers."""
     names = tuple(name.strip() for name in request.annotators)
     if not names or not all(names):
-        raise UsageError("annotators need names", next_step="Add --annotators ana,ben.")
+        raise UsageError("annotators need names", next_step="Name them: ana,ben.")
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise UsageError(f"annotator named twice: {', '.join(doubled)}")
@@ -349,7 +349,8 @@ def checked_annotators(request: AssignmentRequest) -> tuple[str, ...]:
             f"the name “{one_line(odd[0], 60)}” cannot be displayed", next_step="Choose another name."
         )
     if request.overlap is not None and request.per_case is not None:
-        raise UsageError("--overlap and --per-case cannot be combined", next_step="Use one of them.")
+        why = "an overlap and a number of annotators per case cannot be combined"
+        raise UsageError(why, next_step="Use one of them.")
     if request.overlap is not None and not 0 <= request.overlap <= 1:
         raise UsageError(f"the overlap must be between 0 and 1, not {request.overlap:g}")
     if request.per_case is not None and request.per_case < 1:
@@ -492,7 +493,7 @@ def _refuse_empty_plan(
     raise UsageError(
         "nothing is left to assign",
         "Every case already has its annotators.",
-        "Raise --per-case, --overlap or --sample, or name other annotators.",
+        "Take more cases, have each judged by more people, or name other annotators.",
     )
 
 
@@ -546,7 +547,7 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
     rater's id. Raises UsageError when the name is empty, or belongs to another kind of rater, to a consensus made by a
     rule, or to one for another protocol."""
     if not name.strip():
-        raise UsageError("the third person needs a name", next_step="Add --name NAME.")
+        raise UsageError("the third person needs a name", next_step="Give the rater a name.")
     recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
     with db.transaction():
         is_known(db, project_id, name, "consensus", recipe)

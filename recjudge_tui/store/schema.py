@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import StoreError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import (
@@ -27,7 +28,7 @@ from recjudge_tui.store.database import (
 )
 
 _VERSION, _NAME = 1, "0001_initial"
-_ELSE = "or choose another file with --db. This one is unchanged."
+_ELSE = "or choose another file. This one is unchanged."
 _COPY = f"Undo the change with an SQLite tool, use a copy from before it, {_ELSE}"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
 _WAIT_S = 5.0
@@ -53,7 +54,7 @@ def connect(
     Without `one_thread`, several threads may use the connection, but the caller must make sure that only one does at a
     time. Raises StoreError when the file cannot be opened, is damaged, or does not have exactly our schema."""
     if (must_exist or read_only) and not path.exists():
-        raise StoreError(f"no database at {path}", next_step="Name it with --db or RECJUDGE_DB.")
+        raise StoreError(f"no database at {path}", step=Step("other file"))
     if not read_only and is_read_only(path):
         read_only = True
         if notify:
@@ -63,9 +64,7 @@ def connect(
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"the folder {path.parent} cannot be created",
-                f"{error.strerror}.",
-                "Choose another with --db.",
+                f"the folder {path.parent} cannot be created", f"{error.strerror}.", step=Step("other file")
             ) from error
     database = open_file(path, one_thread=one_thread, read_only=read_only)
     try:
