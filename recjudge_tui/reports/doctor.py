@@ -96,10 +96,8 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
     if not kind:
         yield Check("file system", "ok", "unknown on this system", "Keep the database on a local disk.")
     elif is_shared(kind):
-        told = f"{kind}: a write-ahead log may not be safe on it"
-        yield Check(
-            "file system", "warning", f"{told}, unless one machine at a time uses it", Step("other file")
-        )
+        told = f"{kind}: a write-ahead log may not be safe on it, unless one machine at a time uses it"
+        yield Check("file system", "warning", told, Step("other file"))
     else:
         yield Check("file system", "ok", f"{kind}: a local disk")
     yield Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
@@ -141,7 +139,8 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
 
 def _database(path: Path, looked: FileReport | StoreError | None) -> Check:
     if isinstance(looked, StoreError):
-        return Check("database", "problem", f"{looked.title}. {looked.cause}", looked.next_step)
+        step = looked.next_step or looked.step or ""
+        return Check("database", "problem", f"{looked.title}. {looked.cause}", step)
     if not can_write(path):
         cure = "Make the file and its folder writable, or choose another file."
         if looked is None or looked.faults:
