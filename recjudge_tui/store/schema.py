@@ -66,7 +66,6 @@ def connect(
             raise StoreError(
                 f"the folder {path.parent} cannot be created",
                 f"{error.strerror}.",
-                "Choose another.",
                 step=Step("other file"),
             ) from error
     database = open_file(path, one_thread=one_thread, read_only=read_only)
