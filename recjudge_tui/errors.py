@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.steps import Step
+
 
 class RecjudgeError(Exception):
     """An error that the user can act on.
 
-    `title` says what is wrong, `cause` why, `next_step` what to do. All three are shown; the process exits with
-    `exit_code`.
+    `title` says what is wrong, `cause` why, `next_step` what to do. All three are shown, and a `step` in the surface's own
+    words, such as the command that takes it; the process exits with `exit_code`.
     """
 
     exit_code = 1
 
-    def __init__(self, title: str, cause: str = "", next_step: str = "") -> None:
+    def __init__(self, title: str, cause: str = "", next_step: str = "", *, step: Step | None = None) -> None:
         super().__init__(title)
+        self.step = step
         self.title = title
         self.cause = cause
         self.next_step = next_step

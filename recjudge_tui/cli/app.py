@@ -225,6 +225,10 @@ def _show(error: RecjudgeError) -> None:
     for line in (error.cause, error.next_step):
         if line:
             click.echo(f"  {_safe(line)}", err=True)
+    if error.step is not None:
+        from recjudge_tui.cli.output import command
+
+        click.echo(f"  Next: {_safe(command(error.step))}", err=True)
 
 
 def _safe(text: Any) -> str:

@@ -185,11 +185,10 @@ def put_figure(
     with working(f"figure {name}"):
         drawn = figure(project, name, given, occasions=occasions, systems=systems, raters=raters)
         if out is None:
-            picture = draw_picture(drawn, "svg", columns, caption=caption)
-            notes = picture.notes
+            content, notes = draw_picture(drawn, "svg", columns, caption=caption)
         else:
             notes = save_figure(drawn, out, columns, caption=caption)
     if out is None:
-        put_text(picture.content.decode())
+        put_text(content.decode())
     for line in (drawn.title, drawn.caption, *notes, *([f"written to {out}"] if out is not None else [])):
         narrate(line)

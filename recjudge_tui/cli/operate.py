@@ -13,7 +13,7 @@ import click
 
 from recjudge_tui.cli.command import in_database
 from recjudge_tui.cli.options import db_option, table_options
-from recjudge_tui.cli.output import narrate, open_db, put
+from recjudge_tui.cli.output import command, narrate, open_db, put
 from recjudge_tui.domain.protocols import OVERALL
 
 if TYPE_CHECKING:
@@ -384,12 +384,19 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 
 
 def _installation(db: str | None) -> Table:
+    from recjudge_tui.errors import StoreError
     from recjudge_tui.reports import doctor as checks
     from recjudge_tui.settings import config_dir, database_path
+    from recjudge_tui.store.schema import FileReport, inspect_file
     from recjudge_tui.system import read_mounts
 
     path = database_path(db)
-    looked, screen = checks.inspected_file(path), shutil.get_terminal_size()
+    looked: FileReport | StoreError | None
+    try:
+        looked = inspect_file(path)
+    except StoreError as error:
+        looked = error
+    screen = shutil.get_terminal_size()
     around = checks.Surroundings(
         path=path,
         stale=_stale(getattr(looked, "running", ())),
@@ -400,7 +407,7 @@ def _installation(db: str | None) -> Table:
         size=(screen.columns, screen.lines) if sys.stdout.isatty() else None,
         mounts=read_mounts(),
     )
-    return checks.doctor_table([*checks.local_checks(around, looked), *checks.server_checks()])
+    return checks.doctor_table([*checks.local_checks(around, looked), *checks.server_checks()], command)
 
 
 def _stale(running: tuple[RunningRun, ...]) -> tuple[RunningRun, ...]:

@@ -172,6 +172,17 @@ _COMMANDS: Mapping[Action, str] = {
     "raise cap": "recjudge runs retry {run} --max-tokens N",
     "price": "add the price to prices.toml in the config folder",
     "whole": "--all shows the rest",
+    "demo": "“recjudge import” or “recjudge demo” creates it",
+    "restore": "restore a copy made by “recjudge db backup”, and keep the damaged file",
+    "other file": "choose another file with --db or RECJUDGE_DB",
+    "check texts": "recjudge doctor -p {project}",
+    "list runs": "recjudge runs list",
+    "list cases": "recjudge cases list -p {project}",
+    "list imports": "recjudge imports list -p {project}",
+    "list raters": "recjudge rater list -p {project}",
+    "delete rater": "recjudge rater delete -p {project} {rater}",
+    "answer tasks": "recjudge annotate open -p {project} --as {annotators}",
+    "copy prompt": "recjudge prompt copy PROMPT FILE",
 }  # fmt: skip
 _PLACES = {
     "project": "NAME",
@@ -179,17 +190,24 @@ _PLACES = {
     "judge": "JUDGE",
     "annotators": "YOU",
     "run": "ID",
+    "rater": "NAME",
     "option": "--systems",
 }
 
 
 def command(step: Step, project: str = "") -> str:
-    """The command that takes a step, with the names it is about; `more` are further words, quoted already."""
+    """The command that takes a step, with the names it is about and its options."""
+    from recjudge_tui.domain.address import ADDRESS_OPTIONS
+    from recjudge_tui.domain.run_options import RUN_OPTIONS
+
     known = {"project": project} if project else {}
-    given = {name: one_line(text, 400) for name, text in {**known, **step.about}.items() if text}
-    more = given.pop("more", "")
-    about = {name: shlex.quote(text) for name, text in given.items()}
-    return _COMMANDS[step.action].format_map({**_PLACES, **about}) + (more and f" {more}")
+    about = {name: shlex.quote(one_line(text, 400)) for name, text in {**known, **step.about}.items() if text}
+    words = [_COMMANDS[step.action].format_map({**_PLACES, **about})]
+    for name, value in step.options:
+        option = ADDRESS_OPTIONS.get(name) or RUN_OPTIONS.get(name)
+        words += [option.flag if option and option.flag else f"--{name}"]
+        words += [shlex.quote(one_line(value, 400))] if value else []
+    return " ".join(words)
 
 
 # where there is no terminal: when the first line is written, and how often after it

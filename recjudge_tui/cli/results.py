@@ -195,10 +195,10 @@ def report(
       recjudge report -p movies --raters qwen,anna,ben -o qwen.html
       recjudge report -p movies --section leaderboards --section agreement -o boards.html
     """
-    from recjudge_tui.reports.html_report import ReportOptions, project_report
+    from recjudge_tui.reports.html_report import project_report
 
     with counting("report", "sections") as advance:
-        written = project_report(project, ReportOptions(sections, systems, raters), advance)
+        written = project_report(project, sections, systems, raters, advance)
     for note in written.notes:
         narrate(note)
     put(written.text.removesuffix("\n"), None, out)
@@ -378,9 +378,7 @@ def _release(
         layout.partition(",")[0] for layout in imported_layouts(own.db, own.id)
     }:
         return {"release": own, "texts": NO_MARKUP}
-    none = Missing(
-        "needs --data", "give the released data with --data, or a project that was imported from it"
-    )
+    none = Missing("needs data", "give the released data with --data, or a project that was imported from it")
     return {"release": none, "texts": none}
 
 

@@ -90,7 +90,7 @@ def occasion_filter(contexts: Collection[str], served_from: str, served_to: str)
     start = parse_time(served_from, of_day=time.min) if served_from else ""
     end = parse_time(served_to, of_day=time.max) if served_to else ""
     if start and end and start > end:
-        raise UsageError(f"--from {served_from} is after --to {served_to}", next_step="Swap the two times.")
+        raise UsageError(f"{served_from} is after {served_to}", next_step="Swap the two times.")
     return OccasionFilter(tuple(dict.fromkeys(contexts)), start, end)
 
 

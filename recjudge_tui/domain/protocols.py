@@ -88,7 +88,7 @@ ZHANG = PublishedForm(
         "scores without reasoning, and their form last: statements, scale, earlier ratings, the request to take the user's "
         "place, the text, the scores",
         "words only for 1 and 5 of the scale",
-        "a missing score of a user as 3 and of the judge as 0, with “recjudge agreement --as-published”",
+        "a missing score of a user as 3 and of the judge as 0, where agreement is asked for as published",
     ),
 )
 

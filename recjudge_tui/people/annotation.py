@@ -329,13 +329,14 @@ def checked_annotators(request: AssignmentRequest) -> tuple[str, ...]:
     names = tuple(name.strip() for name in request.annotators)
     overlap, per_case = request.overlap, request.per_case
     if not names or not all(names):
-        raise UsageError("annotators need names", next_step="Add --annotators ana,ben.")
+        raise UsageError("annotators need names", next_step="Name them: ana,ben.")
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"annotator named twice: {', '.join(doubled)}")
     if odd := [line for name in names if (line := one_line(name, 60)) != name]:
         raise UsageError(f"the name “{odd[0]}” cannot be displayed", next_step="Choose another name.")
     if overlap is not None and per_case is not None:
-        raise UsageError("--overlap and --per-case cannot be combined", next_step="Use one of them.")
+        why = "an overlap and a number of annotators per case cannot be combined"
+        raise UsageError(why, next_step="Use one of them.")
     if overlap is not None and not 0 <= overlap <= 1:
         raise UsageError(f"the overlap must be between 0 and 1, not {overlap:g}")
     if per_case is not None and per_case < 1:
@@ -507,7 +508,7 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
     rater's id. Raises UsageError when the name is empty, or belongs to another kind of rater, to a consensus made by a
     rule, or to one for another protocol."""
     if not name.strip():
-        raise UsageError("the third person needs a name", next_step="Add --name NAME.")
+        raise UsageError("the third person needs a name", next_step="Give the rater a name.")
     recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
     with db.transaction():
         is_known(db, project_id, name, "consensus", recipe)

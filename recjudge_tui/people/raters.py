@@ -16,6 +16,7 @@ from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, with_unit
 from recjudge_tui.domain.roles import PERSONS, RaterKind
 from recjudge_tui.domain.scales import Scale
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.combining import MOST_LABELS, RULES, Rule, joint
 from recjudge_tui.stats.defaults import TOP_K
@@ -136,7 +137,7 @@ def combine(
             raise RunError(
                 f"{', '.join(names)} have no verdicts in common that “{rule}” can combine",
                 f"{reasons or 'They have no verdicts'}.",
-                "“recjudge rater list” shows what each has judged.",
+                step=Step("list raters"),
             )
         rater_id = ensure_rater(db, project_id, name, kind, recipe.stored())
         replace_verdicts(
@@ -170,7 +171,7 @@ def _recipe(name: str, rule: Rule, raters: Sequence[str], quorum: int | None, pr
     if not 1 <= needed <= len(names):
         raise UsageError(
             f"a quorum of {needed} is impossible with {len(names)} raters",
-            next_step=f"Give --quorum 1 to {len(names)}, or leave it out.",
+            next_step=f"Give 1 to {len(names)}, or none.",
         )
     return _Recipe(rule, names, needed, protocol)
 
@@ -190,7 +191,8 @@ def is_known(db: Database, project_id: int, name: str, kind: RaterKind, recipe: 
         raise UsageError(
             f"a different {kind} is already called “{name}”",
             f"It is made of: {made}.",
-            "Choose another name, or delete it first with “recjudge rater delete”.",
+            "Choose another name, or delete that rater first.",
+            step=Step("delete rater", {"rater": name}),
         )
     return True
 

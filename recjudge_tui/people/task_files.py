@@ -11,6 +11,7 @@ from xml.sax.saxutils import quoteattr
 from recjudge_tui.domain.annotation import MOST_EVENTS, AspectQuestion
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.people.annotation import ShownCase, shown_case
@@ -46,14 +47,15 @@ def open_tasks(db: Database, project_id: int, annotator: str, protocol: str | No
     shown = [(task, shown_case(db, task)) for task in tasks if task.state == "open"]
     if not shown:
         raise NotFoundError(
-            f"{annotator} has no open task", next_step="“recjudge annotate plan” assigns more cases."
+            f"{annotator} has no open task", step=Step("more labels", {"annotators": annotator})
         )
     first = shown[0][1]
     if any(_questions(case) != _questions(first) or case.guidelines != first.guidelines for _, case in shown):
         raise UsageError(
             f"the tasks of {annotator} follow several versions of the guidelines",
             "One sheet has one set of questions.",
-            "Judge the older ones in the app first: recjudge annotate open.",
+            "Judge the older ones in the app first.",
+            step=Step("answer tasks", {"annotators": annotator}),
         )
     _check_answers(first, assignment.protocol)
     texts = {task_token(db, task): _texts(case) for task, case in shown}
@@ -77,7 +79,8 @@ def _check_answers(case: ShownCase, protocol: str) -> None:
             raise UsageError(
                 f"the guidelines ask for answers that {protocol} does not have: {', '.join(answers_of(question))}",
                 "They could not be imported again.",
-                "Judge these cases in the app: recjudge annotate open.",
+                "Judge these cases in the app.",
+                step=Step("answer tasks"),
             )
 
 

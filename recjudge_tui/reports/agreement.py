@@ -276,11 +276,13 @@ def _skew(meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> str:
     x, y = both.x, both.y
     if labels is None or both.n == 0 or not np.isin(both.matrix, labels).all():
         return ""
-    equal, credited = percent(x, y) or 0.0, ac2(x, y, labels) or 0.0
     chance = sum(float((x == label).mean() * (y == label).mean()) for label in labels)
+    if chance <= 0.5:
+        return ""
+    equal, credited = percent(x, y) or 0.0, ac2(x, y, labels) or 0.0
     high = [f"AC2 is {credited:.2f}"] if credited >= _HIGH_AGREEMENT else []
     high += [f"{equal:.0%} of the values are equal"] if equal >= _HIGH_AGREEMENT else []
-    if not high or chance <= 0.5:
+    if not high:
         return ""
     gave = []
     for rater, side in ((meeting.a.rater, x), (meeting.b.rater, y)):

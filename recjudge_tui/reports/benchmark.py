@@ -89,7 +89,7 @@ def _judge_and_people(
         raise UsageError(
             "the human benchmark needs exactly one judge",
             f"Available: {', '.join(judges)}." if judges else "No judge judged lists or pairs here.",
-            "Name the judge (and the annotators) with --raters.",
+            "Name the judge, and the annotators, as its raters.",
         )
     people = tuple(name for name in raters if known[name].kind == "annotator")
     people = people or tuple(name for name in met if known[name].kind == "annotator")
@@ -107,7 +107,7 @@ def _consensus(
         raise UsageError(
             f"several raters could be the consensus on {protocol} labels",
             f"Available: {', '.join(met)}.",
-            "Name the consensus for lists and the one for pairs with --truth A,B.",
+            "Name as truth the consensus for lists and the one for pairs: A,B.",
         )
     return met[0] if met else ""
 

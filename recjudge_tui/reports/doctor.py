@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
 from recjudge_tui.judges import anthropic, openai
@@ -24,9 +25,9 @@ from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.plugins import IMPORTERS, JUDGES, load_plugin, package_of, plugins
-from recjudge_tui.reports.common.table import Row, Table, columns
+from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.database import SQLITE_VERSION
-from recjudge_tui.store.schema import FileReport, RunningRun, inspect_file
+from recjudge_tui.store.schema import FileReport, RunningRun
 from recjudge_tui.system import can_write, file_system, is_shared
 
 State = Literal["ok", "warning", "problem"]
@@ -50,12 +51,13 @@ _LONGEST = (80, 10, 400, 300)
 
 
 class Check(NamedTuple):
-    """`problem`: something required does not work. `warning`: it works or is optional, but deserves a look."""
+    """`problem`: something required does not work. `warning`: it works or is optional, but deserves a look. A surface
+    words a `Step`."""
 
     what: str
     state: State
     detail: str
-    next_step: str = ""
+    next_step: str | Step = ""
 
 
 class Surroundings(NamedTuple):
@@ -72,27 +74,19 @@ class Surroundings(NamedTuple):
     mounts: str | None
 
 
-def doctor_table(checks: Iterable[Check]) -> Table:
-    """The checks as a table; text from outside is made safe and put on one line."""
+def doctor_table(checks: Iterable[Check], say: Callable[[Step], str]) -> Table:
+    """The checks as a table; text from outside is made safe and put on one line. `say` words a step."""
+    said = ((*check[:3], say(check[3]) if isinstance(check[3], Step) else check[3]) for check in checks)
     rows: tuple[Row, ...] = tuple(
-        {
-            column.name: one_line(text, longest)
-            for column, text, longest in zip(_COLUMNS, check, _LONGEST, strict=True)
-        }
-        for check in checks
+        {c.name: one_line(text, longest) for c, text, longest in zip(_COLUMNS, texts, _LONGEST, strict=True)}
+        for texts in said
     )
     counts = {state: sum(row["state"] == state for row in rows) for state in ("problem", "warning")}
     summary = ", ".join(quantity(n, state) for state, n in counts.items() if n)
-    note = f"{summary or 'no problems'}; -p PROJECT checks the texts of a project instead"
+    note = Note(
+        f"{summary or 'no problems'}; a project's texts have a check of their own", step=Step("check texts")
+    )
     return Table("Checks", _COLUMNS, rows, (note,))
-
-
-def inspected_file(path: Path) -> FileReport | StoreError | None:
-    """The result of `store.schema.inspect_file`, or its error."""
-    try:
-        return inspect_file(path)
-    except StoreError as error:
-        return error
 
 
 def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -> Iterator[Check]:
@@ -102,9 +96,8 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
     if not kind:
         yield Check("file system", "ok", "unknown on this system", "Keep the database on a local disk.")
     elif is_shared(kind):
-        told = f"{kind}: a write-ahead log may not be safe on it"
-        cure = "Choose a local disk with --db or RECJUDGE_DB; else use it from one machine at a time."
-        yield Check("file system", "warning", told, cure)
+        told = f"{kind}: a write-ahead log may not be safe on it, unless one machine at a time uses it"
+        yield Check("file system", "warning", told, Step("other file"))
     else:
         yield Check("file system", "ok", f"{kind}: a local disk")
     yield Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
@@ -134,7 +127,7 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
     for run in around.stale:
         left = f"its process is gone; {run.outstanding} calls are left"
         told = f"{run.rater} in {run.project} was active, but {left}"
-        yield Check(f"run {run.id}", "warning", told, f"recjudge runs resume {run.id}")
+        yield Check(f"run {run.id}", "warning", told, Step("resume", {"run": str(run.id)}))
     if (fault := around.prices_fault) is not None:
         yield Check("prices", "problem", f"{fault.title}. {fault.cause}", fault.next_step)
     elif around.prices.exists():
@@ -159,19 +152,19 @@ def _plugins() -> Iterator[Check]:
 
 def _database(path: Path, looked: FileReport | StoreError | None) -> Check:
     if isinstance(looked, StoreError):
-        return Check("database", "problem", f"{looked.title}. {looked.cause}", looked.next_step)
+        step = looked.next_step or looked.step or ""
+        return Check("database", "problem", f"{looked.title}. {looked.cause}", step)
     if not can_write(path):
-        cure = "Make the file and its folder writable, or choose another with --db."
+        cure = "Make the file and its folder writable, or choose another file."
         if looked is None or looked.faults:
             return Check("database", "problem", f"{path} cannot be written", cure)
         told = f"{path} cannot be written: reports work, everything else fails"
         return Check("database", "warning", told, cure)
     if looked is None:
-        cure = "“recjudge import” or “recjudge demo” creates it."
-        return Check("database", "ok", f"{path}: not created yet", cure)
+        return Check("database", "ok", f"{path}: not created yet", Step("demo"))
     if looked.faults:
-        cure = "Restore a copy made by “recjudge db backup”; keep the damaged file."
-        return Check("database", "problem", f"{path} is damaged: {'; '.join(looked.faults)}", cure)
+        told = f"{path} is damaged: {'; '.join(looked.faults)}"
+        return Check("database", "problem", told, Step("restore"))
     return Check("database", "ok", f"{path}: {size_text(looked.size)}, intact, journal {looked.journal}")
 
 
@@ -253,7 +246,7 @@ def server_checks() -> list[Check]:
             Check(
                 f"server of {server.name}",
                 "ok",
-                f"{server.place} answers: {quantity(len(server.judges), 'model')}; --base-url {server.base_urls[0]}",
+                f"{server.place} answers at {server.base_urls[0]}: {quantity(len(server.judges), 'model')}",
             )
             for server in local_servers(timeout_s=WITHIN_S)
             if server.base_urls and server.base_urls[0].rstrip("/") not in (named, f"{named}/v1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -50,11 +50,8 @@ def _columns(measure: str) -> tuple[Column, ...]:
     )  # fmt: skip
 
 
-class _Balance(NamedTuple):
-    """p of the judge's mean being the same on labelled cases and on others, None if it is not tested, and its rows."""
-
-    where: str
-    p: float | None
+# where, and p of the judge's mean being the same on labelled cases and on others; None if it is not tested
+_Balance = tuple[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -99,15 +96,8 @@ def estimate(project: Project, choose: Options) -> Table:
         drawn = f"labels of {choose.labelled_users} users drawn with seed {choose.seed}; the rest are hidden"
         notes.insert(0, Note(drawn))
     title = f"Human estimates: {choose.protocol}, {choose.truth} with {choose.rater}"
-    table = Table(
-        title,
-        _columns(measure),
-        tuple(rows),
-        tuple(notes),
-        {"measure": measure},
-        {},
-        _answer(rows, measure, choose),
-    )
+    answer = _answer(rows, measure, choose)
+    table = Table(title, _columns(measure), tuple(rows), tuple(notes), {"measure": measure}, answer=answer)
     several = {name for name in _DROPPED if len({row[name] for row in rows}) > 1}
     names = [name for name in _BRIEF.split() if name in several or name not in _DROPPED]
     return seen_first(table, names)
@@ -148,9 +138,7 @@ def _question_rows(
         for label, powered, known in _estimates(part, names, measure, met, meeting, alike):
             for row in _rows(part, powered, known):
                 yield {"aspect": meeting.aspect, "label": label, "measure": measure} | row
-            looked_at.append(
-                _Balance(", ".join(filter(None, (where, meeting.aspect, label))), powered.balance_p)
-            )
+            looked_at.append((", ".join(filter(None, (where, meeting.aspect, label))), powered.balance_p))
         if lost := int((~np.isnan(part.human) & np.isnan(part.judge)).sum()):
             text = f"{quantity(lost, 'label')} of cases without a verdict of {choose.rater} left out"
             notes.append(Note(f"{where}, {meeting.aspect}: {text}"))
@@ -203,7 +191,8 @@ def _estimates(
         for value, name in outcomes.items():
             yield name, *_powered(part, partial(_hit, label=value), SHARE, True)
     elif measure == "win_rate":
-        yield None, *_powered(part, _won, SHARE, True)
+        # a tie is one half
+        yield None, *_powered(part, lambda values: (np.sign(values) + 1) / 2, SHARE, True)
     else:
         facts = protocol_facts(meeting.protocol)
         scale: Bounds | None = (min(names), max(names)) if names else None if facts.labels else facts.ends
@@ -214,12 +203,6 @@ def _estimates(
         if scale and known.size and (known.min() < scale[0] or known.max() > scale[1]):
             scale = None
         yield None, *_powered(part, lambda values: values, scale, same)
-
-
-def _won(values: FloatArray) -> FloatArray:
-    """1 for a win, one half for a tie, 0 for a loss."""
-    won: FloatArray = (np.sign(values) + 1) / 2
-    return won
 
 
 def _hit(values: FloatArray, label: float) -> FloatArray:
@@ -243,37 +226,28 @@ def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -
     sources = {"people": powered.human, "judge": powered.judge, "both": powered.powered}
     if known is not None:
         sources["all labels"] = known
-    labelled = {
-        "people": powered.n_labelled,
-        "both": powered.n_labelled,
-        "all labels": known.n if known else None,
-    }
+    labelled = {"all labels": known.n if known else None}
+    labelled |= dict.fromkeys(("people", "both"), powered.n_labelled)
     for source, found in sources.items():
         both = source == "both"
         yield {
-            "system": part.system,
-            "opponent": part.opponent,
-            "source": source,
-            "value": found.value,
-            **interval_cells(found),
-            "n_labelled": labelled.get(source),
+            "system": part.system, "opponent": part.opponent, "source": source, "value": found.value,
+            **interval_cells(found), "n_labelled": labelled.get(source),
             "n_judged": powered.n_judged if source in ("judge", "both") else None,
-            "n_effective": powered.n_effective if both else None,
-            "saved": powered.saved if both else None,
-            "power": powered.power if both else None,
-            "note": found.note,
-        }
+            "n_effective": powered.n_effective if both else None, "saved": powered.saved if both else None,
+            "power": powered.power if both else None, "note": found.note,
+        }  # fmt: skip
 
 
 def _balance_notes(balances: Sequence[_Balance]) -> Iterator[Note]:
     """The parts whose labelled cases the judge rates differently from the others, after Holm's correction."""
-    adjusted = holm([balance.p for balance in balances])
+    adjusted = holm([p for _, p in balances])
     tested = sum(p is not None for p in adjusted)
-    for balance, p in zip(balances, adjusted, strict=True):
+    for (where, _), p in zip(balances, adjusted, strict=True):
         if p is not None and p < ALPHA:
             after = f" after Holm's correction for {tested:,} tests" if tested > 1 else ""
             yield Note(
-                f"{balance.where}: the judge rates the labelled cases differently from the others (p = {p:.2g}{after}):"
+                f"{where}: the judge rates the labelled cases differently from the others (p = {p:.2g}{after}):"
                 " unless they were drawn at random, the estimate from both is not valid", "warning",
             )  # fmt: skip
 

@@ -8,10 +8,10 @@ alone. ranx reads `{query: {document: score}}`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 
@@ -82,19 +82,34 @@ def export(
     """
     db, key = project.db, project.id
     if filter_text and what != "verdicts":
-        raise UsageError("--filter can only be used with “export verdicts”")
+        raise UsageError("only verdicts can be filtered")
     if systems and what != LISTS:
-        raise UsageError("--systems can only be used with “export lists”")
+        raise UsageError("systems can only be chosen for lists")
     check_contexts(db, key, occasions)
     if what in WITHOUT_OCCASION and occasions != EVERY_OCCASION:
-        raise UsageError(f"--context, --from and --to do not go with “export {what}”")
+        raise UsageError(f"{what} have no context and no time")
+    chosen: Sequence[str] = ()
+    if what == LISTS:
+        known = systems_with_lists(db, key)
+        check_judgeable(db, key, systems, known)
+        chosen = systems or known
     if fmt == "trec" or fmt == "ranx":
-        return _rankings(project, what, fmt, target, systems, occasions)
+        if what not in RANKINGS:
+            cause, formats = (
+                f"the format {fmt} is only for {' and '.join(RANKINGS)}",
+                (*EXPORT_FORMATS, PARQUET),
+            )
+            raise UsageError(cause, next_step=f"Use one of {', '.join(formats)}.")
+        if what != LISTS:
+            return _write_qrels(project, fmt, target, occasions)
+        if len(chosen) != 1:
+            there = f"Available: {', '.join(chosen) or 'none'}."
+            raise UsageError(f"the format {fmt} holds the lists of one system", there, "Name one of them.")
+        return _write_run(project, chosen[0], fmt, target, occasions)
     if what == "verdicts":
         return write_verdicts(project, filter_text, fmt, target, occasions)
     if what == LISTS:
-        rows = stored.list_rows(db, key, _chosen(project, systems), occasions)
-        return write_rows(stored.LIST_COLUMNS, rows, fmt, target)
+        return write_rows(stored.LIST_COLUMNS, stored.list_rows(db, key, chosen, occasions), fmt, target)
     if what == "images":
         return write_rows(stored.IMAGE_COLUMNS, stored.image_rows(db, key), fmt, target)
     columns, rows_of = _TABLES[what]
@@ -110,39 +125,6 @@ def left_out(
         # a file of a retrieval tool has one query per list
         counted = "lists" if what == LISTS or fmt in ("trec", "ranx") else "held-out events"
     return untimed_note(untimed_count(project.db, project.id, counted, CaseSelection(occasions)), counted)
-
-
-def _rankings(
-    project: Project,
-    what: str,
-    fmt: RankingFormat,
-    target: Path | TextIO,
-    systems: Sequence[str],
-    occasions: OccasionFilter,
-) -> ExportCounts:
-    if what not in RANKINGS:
-        formats = ", ".join((*EXPORT_FORMATS, PARQUET))
-        raise UsageError(
-            f"--format {fmt} can only be used with {' and '.join(RANKINGS)}",
-            next_step=f"Use one of {formats}.",
-        )
-    if what != LISTS:
-        return write_qrels(project, fmt, target, occasions)
-    chosen = _chosen(project, systems)
-    if len(chosen) != 1:
-        raise UsageError(
-            f"--format {fmt} writes the lists of one system",
-            f"Available: {', '.join(chosen) or 'none'}.",
-            "Name one with --systems.",
-        )
-    return write_run(project, chosen[0], fmt, target, occasions)
-
-
-def _chosen(project: Project, systems: Sequence[str]) -> Sequence[str]:
-    """The named systems, or all with lists. Raises NotFoundError for a name without lists."""
-    known = systems_with_lists(project.db, project.id)
-    check_judgeable(project.db, project.id, systems, known)
-    return systems or known
 
 
 # ---- verdicts --------------------------------------------------------------------------------------------------------
@@ -164,21 +146,19 @@ def write_verdicts(
     if ids is None:
         ids = _matching(project, filter_text, occasions)
     seen: set[str] = set()
-    written = write_rows(EXPORTED, _seen(exported_rows(project.db, ids), seen), fmt, target)
-    return written._replace(notes=_about(project, seen))
+    at = EXPORTED.index("rater")
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for row in exported_rows(project.db, ids):
+            seen.add(row[at])
+            yield row
+
+    return write_rows(EXPORTED, rows(), fmt, target)._replace(notes=_about(project, seen))
 
 
 def _matching(project: Project, text: str, occasions: OccasionFilter = EVERY_OCCASION) -> Sequence[int]:
     chosen = project_filter(project.db, project.id, text).at(occasions)
     return listed_verdicts(project.db, project.id, chosen).ids
-
-
-def _seen(rows: Iterable[tuple[Any, ...]], raters: set[str]) -> Iterator[tuple[Any, ...]]:
-    """The same rows, whose raters are added to `raters`."""
-    at = EXPORTED.index("rater")
-    for row in rows:
-        raters.add(row[at])
-        yield row
 
 
 def _about(project: Project, names: Iterable[str]) -> tuple[str, ...]:
@@ -195,18 +175,16 @@ def save_verdicts(
     counts the rest. Raises UsageError for another ending, and whatever `write_verdicts` raises.
     """
     if path.suffix.lower() not in SAVED_AS:
-        raise UsageError(
-            f"no export format for “{path.name}”",
-            "The format follows the ending of the file name.",
-            f"Use {' '.join(SAVED_AS)}.",
-        )
+        follows = "The format follows the ending of the file name."
+        raise UsageError(f"no export format for “{path.name}”", follows, f"Use {' '.join(SAVED_AS)}.")
     fmt = _FOR_PEOPLE.get(path.suffix.lower())
     if fmt is None:
         return write_verdicts(project, filter_text, format_of(path), path, ids=ids)
     if ids is None:
         ids = _matching(project, filter_text)
-    found = islice(exported_rows(project.db, ids), MOST_ROWS)
-    rows = tuple(dict(zip(EXPORTED, row, strict=True)) for row in found)
+    rows = tuple(
+        dict(zip(EXPORTED, row, strict=True)) for row in islice(exported_rows(project.db, ids), MOST_ROWS)
+    )
     rest = len(ids) - len(rows)
     about = _about(project, {str(row["rater"]) for row in rows})
     more = (f"{rest:,} more are left out; .csv and .jsonl hold all of them",) if rest else ()
@@ -219,20 +197,12 @@ def save_verdicts(
 
 # ---- files of retrieval tools ----------------------------------------------------------------------------------------
 
-
-class _Query(NamedTuple):
-    """One user on one occasion: the documents with their scores or relevance, best first where they are ranked."""
-
-    name: str
-    documents: tuple[tuple[str, float | int], ...]
+# one user on one occasion: its name, and the documents with their scores or relevance, best first where they are ranked
+_Query = tuple[str, Sequence[tuple[str, float | int]]]
 
 
-def write_run(
-    project: Project,
-    system: str,
-    fmt: RankingFormat,
-    target: Path | TextIO,
-    occasions: OccasionFilter = EVERY_OCCASION,
+def _write_run(
+    project: Project, system: str, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter
 ) -> ExportCounts:
     """Write the current lists of one system as a run; rows are documents.
 
@@ -249,13 +219,11 @@ def write_run(
             scores = _falling(list_scores)
             replaced += scores is None
             on_occasions += any(occasion)
-            yield _Query(
-                query_name(user, Occasion(*occasion)),
-                tuple(zip(items, scores or [float(n) for n in range(len(items), 0, -1)], strict=True)),
-            )
+            scores = scores or [float(n) for n in range(len(items), 0, -1)]
+            yield query_name(user, Occasion(*occasion)), [*zip(items, scores, strict=True)]
 
     name = "_".join(system.split()) or "run"
-    rows = _write(queries(), fmt, target, lambda query: _run_lines(query, name))
+    rows = _write(queries(), fmt, target, "{query} Q0 {document} {rank} {value!r} {name}", name)
     notes = []
     if on_occasions:
         notes.append(
@@ -271,8 +239,8 @@ def write_run(
     return ExportCounts(rows, notes=tuple(notes))
 
 
-def write_qrels(
-    project: Project, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter = EVERY_OCCASION
+def _write_qrels(
+    project: Project, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter
 ) -> ExportCounts:
     """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
 
@@ -280,22 +248,20 @@ def write_qrels(
     (`truths_of`). A user without lists has the occasions that the events name. Raises RecjudgeError for a value that
     is not a whole number, and for ids that a TREC file cannot hold.
     """
-    known = {
-        user: dict.fromkeys(slate.occasion for slate in slates)
-        for user, slates in current_slates(project.db, project.id).items()
-    }
+    slates = current_slates(project.db, project.id)
 
     def queries() -> Iterator[_Query]:
         for user, events in held_out(project.db, project.id).items():
             truths = truths_of({user: events})
-            named = dict.fromkeys(Occasion(event.context, event.served_at) for event in events)
-            for occasion in filter(occasions.has, known.get(user, named)):
+            known = [slate.occasion for slate in slates.get(user, ())]
+            named = known or [Occasion(event.context, event.served_at) for event in events]
+            for occasion in filter(occasions.has, dict.fromkeys(named)):
                 key = truth_key(truths, user, *occasion)
                 gains = truths[key].gains if key else {}
-                documents = tuple((item, _relevance(user, item, gain)) for item, gain in gains.items())
-                yield _Query(query_name(user, occasion), documents)
+                documents = [(item, _relevance(user, item, gain)) for item, gain in gains.items()]
+                yield query_name(user, occasion), documents
 
-    return ExportCounts(_write(queries(), fmt, target, _qrel_lines))
+    return ExportCounts(_write(queries(), fmt, target, "{query} 0 {document} {value}"))
 
 
 def query_name(user_id: str, occasion: Occasion) -> str:
@@ -304,35 +270,28 @@ def query_name(user_id: str, occasion: Occasion) -> str:
 
 
 def _write(
-    queries: Iterable[_Query],
-    fmt: RankingFormat,
-    target: Path | TextIO,
-    lines: Callable[[_Query], Iterator[str]],
+    queries: Iterable[_Query], fmt: RankingFormat, target: Path | TextIO, line: str, name: str = ""
 ) -> int:
+    """Write the queries, in a TREC file each document as a `line` with the run's name; returns the number of documents."""
     written = 0
     with text_file(target) as file:
-        if fmt == "trec":
-            for query in queries:
-                file.writelines(lines(query))
-                written += len(query.documents)
-            return written
         before = "{"
-        for query in filter(lambda query: query.documents, queries):
-            entry = f"{json.dumps(query.name, ensure_ascii=False)}: {json.dumps(dict(query.documents), ensure_ascii=False)}"
-            file.write(f"{before}\n{harmless(entry)}")
-            before, written = ",", written + len(query.documents)
-        file.write("\n}\n" if before == "," else "{}\n")
+        for query, documents in queries:
+            written += len(documents)
+            if fmt == "trec":
+                query = _trec_id(query) if documents else ""
+                file.writelines(
+                    line.format(query=query, document=_trec_id(document), rank=rank, value=value, name=name)
+                    + "\n"
+                    for rank, (document, value) in enumerate(documents, start=1)
+                )
+            elif documents:
+                entry = (json.dumps(part, ensure_ascii=False) for part in (query, dict(documents)))
+                file.write(f"{before}\n{harmless(': '.join(entry))}")
+                before = ","
+        if fmt == "ranx":
+            file.write("\n}\n" if before == "," else "{}\n")
     return written
-
-
-def _run_lines(query: _Query, name: str) -> Iterator[str]:
-    for rank, (document, score) in enumerate(query.documents, start=1):
-        yield f"{_trec_id(query.name)} Q0 {_trec_id(document)} {rank} {score!r} {name}\n"
-
-
-def _qrel_lines(query: _Query) -> Iterator[str]:
-    for document, relevance in query.documents:
-        yield f"{_trec_id(query.name)} 0 {_trec_id(document)} {relevance}\n"
 
 
 def _trec_id(name: str) -> str:
@@ -341,7 +300,7 @@ def _trec_id(name: str) -> str:
     raise RecjudgeError(
         f"“{one_line(name, 60)}” cannot be written to a TREC file",
         "It contains white space, which would separate fields.",
-        "Use --format ranx or a table (--format csv), which hold any id. Nothing was written.",
+        "The formats ranx and csv hold any id. Nothing was written.",
     )
 
 
@@ -357,6 +316,6 @@ def _relevance(user_id: str, item_id: str, value: float) -> int:
         raise RecjudgeError(
             f"the value {value:g} of item “{one_line(item_id, 60)}” for “{one_line(user_id, 60)}” is not whole",
             "Qrels hold whole numbers.",
-            "Use a table (--format csv), which holds any value. Nothing was written.",
+            "The format csv holds any value. Nothing was written.",
         )
     return int(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -35,12 +35,12 @@ class Gap(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step to a conclusion, and the command line that does it."""
+    """One step to a conclusion, about this protocol."""
 
     remedy: Remedy
     text: str
     done: bool
-    command: str
+    protocol: str
 
 
 class Totals(NamedTuple):
@@ -87,40 +87,16 @@ class Subject(NamedTuple):
         return VerdictFilter((*self.terms, whole_term("judge", self.rater), *terms)).text()
 
 
-class BoardLine(NamedTuple):
-    """One system. `value` is Q, a mean or a share with its interval; the counts are None where no lists were compared.
-    `cases` is the filter of the verdicts behind it."""
-
-    system: str
-    rank: int | None
-    value: float | None
-    low: float | None
-    high: float | None
-    wins: int | None
-    ties: int | None
-    losses: int | None
-    n: int
-    cases: str
-
-
-class AlikePair(NamedTuple):
-    """Neighbours that are not separable, how many `more` users would be enough, and `why` not if no test says so."""
-
-    upper: str
-    lower: str
-    more: int | None
-    why: str = ""
-
-
 class Board(NamedTuple):
-    """The ranking by one rater, empty without verdicts; `figure` names `value`, `tested`: neighbours were compared."""
+    """The ranking by one rater, empty without verdicts: its rows with the filter of their verdicts (`cases`). `figure` names
+    the score; `tested`: neighbours were compared; `alike`: those that are not separable, as the report's facts have them."""
 
     topic: Topic | None = None
     rater: str = ""
     figure: str = ""
-    lines: tuple[BoardLine, ...] = ()
+    lines: tuple[dict[str, Any], ...] = ()
     tested: bool = False
-    alike: tuple[AlikePair, ...] = ()
+    alike: tuple[dict[str, Any], ...] = ()
 
 
 class PeopleAgreement(NamedTuple):
@@ -138,21 +114,13 @@ class PeopleAgreement(NamedTuple):
     about: str = ""
 
 
-class FlagCount(NamedTuple):
-    """`share` is `flagged` of `n` lists, None if undefined. `cases`: the filter of the flagged ones."""
-
-    share: float | None
-    flagged: int
-    n: int
-    cases: str
-
-
 class FlagShares(NamedTuple):
-    """The share of each system's lists that a judge flags, by kind; the first kind is any. Empty without flags."""
+    """By kind (the first is any) the share of each system's lists that a judge flags, None if undefined, and the filter of
+    the flagged ones. Empty without flags."""
 
     rater: str = ""
     systems: tuple[str, ...] = ()
-    kinds: tuple[tuple[str, dict[str, FlagCount]], ...] = ()
+    kinds: tuple[tuple[str, dict[str, tuple[float | None, str]]], ...] = ()
 
 
 class Trend(NamedTuple):
@@ -209,26 +177,21 @@ class Home:
         )
         return tuple(Gap(text, remedy) for lacks, text, remedy in lacking if lacks)
 
-    def steps(self, project: str) -> tuple[Step, ...]:
+    @property
+    def steps(self) -> tuple[Step, ...]:
         """The steps to a conclusion; none once a judge has given verdicts, or if there are labels only."""
         if self.data is None or self.totals is None or self.totals.run is not None:
             return ()
         data, read = self.data, bool(self.data.lists or self.data.explanations)
         if data.labels and not read:
             return ()
-        name = shlex.quote(project)
         protocol = with_unit("explanation")[0] if data.explanations and not data.lists else SAER[1]
-        of = f"-p {name} --protocol {protocol}"
         return (
-            Step("import", "lists or texts of your systems, then items, events and labels", read,
-                 f"recjudge import FILE -p {name}"),
-            Step("judge", "a model, or the built-in rules, reads them", False,
-                 f"recjudge run {protocol} -p {name} --judge ollama:MODEL"),
-            Step("label", "you label some cases yourself, to check the judge", bool(data.labels),
-                 f"recjudge annotate plan {of} --annotators YOU --per-case 1"),
-            Step("compare", "which system is better, and how far to trust the result", False,
-                 f"recjudge leaderboard {of}"),
-        )  # fmt: skip
+            Step("import", "lists or texts of your systems, then items, events and labels", read, protocol),
+            Step("judge", "a model, or the built-in rules, reads them", False, protocol),
+            Step("label", "you label some cases yourself, to check the judge", bool(data.labels), protocol),
+            Step("compare", "which system is better, and how far to trust the result", False, protocol),
+        )
 
 
 def with_next_part(db: Database, project_id: int, home: Home) -> Home:
@@ -297,12 +260,10 @@ def _board(project: Project, home: Home) -> Board:
         rows = [{**row, "score": row["share"], "rank": None} for row in best]
         rows.sort(key=lambda row: -1.0 if row["score"] is None else row["score"], reverse=True)
         figure = f"share of {rows[0]['label']}" if rows else ""
-    names = "system", "rank", "score", "ci_low", "ci_high", "wins", "ties", "losses", "n", "cases"
-    rows = [{**row, "cases": about.cases(whole_term("system", row["system"]))} for row in rows]
-    lines = (BoardLine._make(map(row.get, names)) for row in rows)
+    lines = tuple({**row, "cases": about.cases(whole_term("system", row["system"]))} for row in rows)
     facts: Any = table.facts.get("neighbours", [])
-    alike = (AlikePair(f["upper"], f["lower"], f["more"], f["note"]) for f in facts if not f["separable"])
-    return Board(about.topic, about.rater, figure, tuple(lines), bool(facts), tuple(alike))
+    alike = tuple(fact for fact in facts if not fact["separable"])
+    return Board(about.topic, about.rater, figure, lines, bool(facts), alike)
 
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
@@ -337,14 +298,14 @@ def _flags(project: Project, home: Home) -> FlagShares:
     rater = about.rater if about.rater in raters else raters[0]
     rows = tuple(row for row in rows if row["rater"] == rater)
     systems = tuple(dict.fromkeys(row["system"] for row in rows))
-    kinds: dict[str, dict[str, FlagCount]] = {}
+    kinds: dict[str, dict[str, tuple[float | None, str]]] = {}
+    often: Counter[str] = Counter()
     for row in rows:
         terms = Term("protocol", ":", row["protocol"]), Term("flag", ":", row["issue"])
         of = whole_term("judge", rater), whole_term("system", row["system"])
-        count = FlagCount(row["share"], row["count"] or 0, row["n"] or 0, VerdictFilter((*terms, *of)).text())
-        kinds.setdefault(row["issue"], {})[row["system"]] = count
-    often = {issue: -sum(count.flagged for count in by_system.values()) for issue, by_system in kinds.items()}
-    ordered = sorted(kinds.items(), key=lambda kind: (kind[0] != ANY_ISSUE, often[kind[0]]))
+        kinds.setdefault(row["issue"], {})[row["system"]] = row["share"], VerdictFilter((*terms, *of)).text()
+        often[row["issue"]] += row["count"] or 0
+    ordered = sorted(kinds.items(), key=lambda kind: (kind[0] != ANY_ISSUE, -often[kind[0]]))
     return FlagShares(rater, systems, tuple(ordered))
 
 

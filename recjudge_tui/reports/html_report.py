@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
+from urllib.parse import quote
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
-from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Row, Table, TableText, readable
@@ -27,50 +26,30 @@ _NOT_MADE = "Could not be created: "
 NO_PICTURES = "Without pictures: Matplotlib is not installed (pip install 'recjudge[figures]')."
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """`sections` empty: all of SECTIONS, in its order. `systems` and `raters`: those on the page; all if empty."""
+class Part(NamedTuple):
+    """A section: sentences, tables, pictures (title, SVG as a URL, caption), folded texts (title, text)."""
 
-    sections: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
-    raters: tuple[str, ...] = ()
-
-
-class Picture(NamedTuple):
-    title: str
-    svg: str
-    caption: str
-
-
-class Text(NamedTuple):
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Part:
-    """The content of a section: sentences, then tables, pictures and folded texts."""
-
-    lead: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    texts: tuple[Text, ...] = ()
+    lead: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    pictures: Sequence[tuple[str, str, str]] = ()
+    texts: Sequence[tuple[str, str]] = ()
 
 
 class Page(NamedTuple):
-    """What the sections are made of; `protocols` are those with verdicts."""
+    """What the sections are made of: `protocols` with verdicts, and the systems and raters on the page; all if empty."""
 
     project: Project
-    options: ReportOptions
+    systems: tuple[str, ...]
+    raters: tuple[str, ...]
     protocols: tuple[str, ...]
 
     def report(self, name: str, **options: Any) -> Table:
         """A declared report about the systems and raters of the page, as people read it."""
         declared = REPORTS[name]
-        of_page = {"systems": self.options.systems, "raters": self.options.raters}
+        of_page = {"systems": self.systems, "raters": self.raters}
         given = {name: value for name, value in of_page.items() if value and declared.option(name)}
         table = readable(table_of(self.project, name, **given, **options))[0]
-        wanted = self.options.raters
+        wanted = self.raters
         if wanted and not declared.option("raters") and any("rater" in row for row in table.rows):
             rows = tuple(row for row in table.rows if row.get("rater") in wanted)
             # the answer may be about a rater who is not of the page
@@ -111,8 +90,8 @@ def about(page: Page) -> Part:
         "SQLite": SQLITE_VERSION,
         **{name: installed(name) for name in _PACKAGES},
         "written, UTC": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
-        "systems": ", ".join(page.options.systems) or "all",
-        "raters": ", ".join(page.options.raters) or "all",
+        "systems": ", ".join(page.systems) or "all",
+        "raters": ", ".join(page.raters) or "all",
     }
     rows: tuple[Row, ...] = tuple({"what": what, "found": found} for what, found in facts.items())
     made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
@@ -132,20 +111,20 @@ def pictures(page: Page) -> Part:
     from recjudge_tui.reports.figures.declared import FIGURES, figure
     from recjudge_tui.reports.figures.files import draw_picture
 
-    systems, raters = page.options.systems, page.options.raters
     wanted = [
         (name, each) for name in FIGURES for each in (page.protocols if name == "leaderboard" else ("",))
     ]
     drawn, left_out = [], []
-    for number, (name, protocol) in enumerate(wanted):
+    for name, protocol in wanted:
         try:
-            of = figure(page.project, name, {"protocol": protocol}, systems=systems, raters=raters)
-            svg = draw_picture(of, "svg", 2, caption=False).content.decode("utf-8")
-            drawn.append(Picture(of.title, inline_svg(svg, f"p{number}-", of.title), of.caption))
+            of = figure(page.project, name, {"protocol": protocol}, systems=page.systems, raters=page.raters)
+            # an image runs no scripts and loads nothing, and its ids are its own
+            svg = quote(draw_picture(of, "svg", 2, caption=False)[0], safe=" !$()*,/:;=?@[]^{|}~+")
+            drawn.append((of.title, f"data:image/svg+xml,{svg}", of.caption))
         except RecjudgeError as error:
             what = f"{name} of {protocol}" if protocol else name
             left_out.append(f"Not drawn: {what} ({error.cause or error.title})")
-    return Part(tuple(left_out), pictures=tuple(drawn))
+    return Part(left_out, pictures=drawn)
 
 
 def prompts(page: Page) -> Part:
@@ -155,8 +134,9 @@ def prompts(page: Page) -> Part:
 
     db = page.project.db
     used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
-    texts = tuple(Text(name, prompt_text(db, name)) for name in used)
-    return Part(() if texts else ("no run used a prompt",), texts=texts)
+    return Part(
+        () if used else ("no run used a prompt",), texts=[(name, prompt_text(db, name)) for name in used]
+    )
 
 
 _OF_RUNS = (("runs settings", None), ("rater list", None))
@@ -185,27 +165,30 @@ SECTIONS: dict[str, Section] = {
 
 
 def project_report(
-    project: Project, options: ReportOptions, progress: Callable[[int, int], None] | None = None
-) -> TableText:
-    """The page, and notes for the user (for instance that it has no pictures). `progress` gets the number of sections made
-    and that of all.
+    project: Project, sections: Sequence[str] = (), systems: tuple[str, ...] = (), raters: tuple[str, ...] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> TableText:  # fmt: skip
+    """The page about these systems and raters (none: all), and notes for the user (for instance that it has no pictures).
+    `sections`: some of SECTIONS, in its order; none: all. `progress` gets the number of sections made and that of all.
 
     Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
     """
     from recjudge_tui.store.data import check_systems
     from recjudge_tui.store.raters import rater_row
+    from recjudge_tui.store.ratings import project_questions
 
-    check_systems(project.db, project.id, options.systems)
-    for name in options.raters:
+    check_systems(project.db, project.id, systems)
+    for name in raters:
         rater_row(project.db, project.id, name)
-    for name in options.sections:
+    for name in sections:
         if name not in SECTIONS:
             raise UsageError(f"no section “{name}”", f"Available: {', '.join(SECTIONS)}.")
-    wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
+    wanted = [name for name in SECTIONS if not sections or name in sections]
     parts: dict[str, Part] = {}
     # all sections are about the same verdicts, which are read once
     with project.one_state():
-        page = Page(project, options, _protocols(project))
+        judged = {question.protocol for question in project_questions(project.db, project.id)}
+        page = Page(project, systems, raters, tuple(name for name in offered() if name in judged))
         for done, name in enumerate(wanted):
             if progress is not None:
                 progress(done, len(wanted))
@@ -221,7 +204,7 @@ def _made(page: Page, section: Section) -> Part:
     try:
         if section.make is not None:
             return section.make(page)
-        return Part(tables=tuple(_tables(page, section.reports)))
+        return Part(tables=[*_tables(page, section.reports)])
     except RecjudgeError as error:
         why = " ".join(part for part in (error.cause, error.next_step) if part)
         return Part((f"{_NOT_MADE}{section.title}: {error.title}. {why}".rstrip(),))
@@ -238,22 +221,14 @@ def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterat
                     yield table
 
 
-def _protocols(project: Project) -> tuple[str, ...]:
-    from recjudge_tui.store.ratings import project_questions
-
-    judged = {question.protocol for question in project_questions(project.db, project.id)}
-    return tuple(name for name in offered() if name in judged)
-
-
 def _written(project: str, parts: dict[str, Part]) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     from recjudge_tui.reports.common.writers.html import CSP, STYLE, section
 
-    # these two are HTML already; every text in them was escaped when they were built
+    # HTML already: every text in them was escaped when they were built
     tables = {name: [Markup(section(table, "h3")) for table in part.tables] for name, part in parts.items()}
-    drawings = {name: [Markup(picture.svg) for picture in part.pictures] for name, part in parts.items()}
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
         finalize=lambda value: value if hasattr(value, "__html__") else safe_text(value),
@@ -261,52 +236,5 @@ def _written(project: str, parts: dict[str, Part]) -> str:
     template = files("recjudge_tui.reports").joinpath("html_report.jinja").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         project=project, parts=parts, titles={name: of.title for name, of in SECTIONS.items()}, tables=tables,
-        drawings=drawings, style=Markup(STYLE), csp=CSP, program=f"recjudge {VERSION}",
+        style=Markup(STYLE), csp=CSP, program=f"recjudge {VERSION}",
     )  # fmt: skip
-
-
-# ---- pictures inside the page ----------------------------------------------------------------------------------------
-
-# a style element would apply to the whole page
-_DROPPED = ("script", "style", "metadata", "foreignObject", "image", "a", "animate", "set", "iframe")
-_OWN_URL = re.compile(r"url\(\s*['\"]?#([^)'\"]*)['\"]?\s*\)")
-_OTHER_URL = re.compile(r"url\(\s*['\"]?(?!#)[^)]*\)|@import|expression\(")
-
-
-def inline_svg(svg: str, prefix: str, label: str) -> str:
-    """Only the `<svg>` element, its ids prefixed with `prefix`, described to screen readers by `label`; no scripts, no
-    external resources. Raises RecjudgeError for invalid SVG."""
-    try:
-        root = ElementTree.fromstring(svg)
-    except ElementTree.ParseError as error:
-        raise RecjudgeError("a picture cannot be read", f"{error}.") from error
-    if _bare(root.tag) != "svg":
-        raise RecjudgeError("a picture cannot be read", "It is not an SVG.")
-    _clean(root, prefix)
-    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")
-    root.set("role", "img")
-    root.set("aria-label", one_line(label))
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _clean(element: ElementTree.Element, prefix: str) -> None:
-    element.tag = _bare(element.tag)
-    for name, value in list(element.attrib.items()):
-        del element.attrib[name]
-        bare = _bare(name)
-        if bare.lower().startswith("on") or (bare == "href" and not value.startswith("#")):
-            continue
-        if bare == "id" or bare == "href":
-            element.set(bare, f"#{prefix}{value[1:]}" if bare == "href" else prefix + value)
-        else:
-            element.set(bare, _OWN_URL.sub(rf"url(#{prefix}\1)", _OTHER_URL.sub("none", value)))
-    for child in list(element):
-        if not isinstance(child.tag, str) or _bare(child.tag) in _DROPPED:
-            element.remove(child)
-        else:
-            _clean(child, prefix)
-
-
-def _bare(tag: str) -> str:
-    """The tag or attribute without its namespace, because HTML knows the names of SVG."""
-    return tag.rpartition("}")[2]

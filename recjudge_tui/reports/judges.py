@@ -40,7 +40,7 @@ def judges_table(db: Database, base_url: str = "") -> Table:
     # as the form of a run finds them
     servers = local_servers()
     rows += [
-        row(spec, f"{server.name} {server.place}", f"--base-url {' '.join(server.base_urls)}")
+        row(spec, f"{server.name} {server.place}", f"base URL {' '.join(server.base_urls)}")
         for server in servers
         if server.base_urls
         for spec, _ in server.judges
@@ -103,41 +103,22 @@ def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:
             return "refused"
         return "accepted" if value else "unknown" if value is None else "no such parameter"
 
-    context = found.context_length
-    sight = {
-        True: "it read a word in an image",
-        False: "it cannot be asked with --images",
-        None: "not tested",
-    }
-    confident = (
-        "labels get a confidence if the server returns them"
-        if found.logprobs
-        else "no confidence from one answer"
-    )
+    sight = {True: "it read a word in an image", False: "it cannot be asked about images", None: "not tested"}
+    confident = "labels get a confidence if the server returns them"
+    context, latency = found.context_length, found.latency_s
     return [
         ("reachable", "yes", ", ".join(found.endpoints)),
         ("model", found.model, f"digest {found.digest[:12]}" if found.digest else ""),
-        (
-            "schema enforced",
-            _yes_no(found.schema_enforced),
-            "" if found.schema_enforced else "JSON is extracted from the text",
-        ),
+        ("schema enforced", _yes_no(found.schema_enforced),
+         "" if found.schema_enforced else "JSON is extracted from the text"),
         ("temperature", accepted("temperature", found.temperature), ""),
         ("seed", accepted("seed", found.seed), ""),
-        ("logprobs", _yes_no(found.logprobs), confident),
+        ("logprobs", _yes_no(found.logprobs), confident if found.logprobs else "no confidence from one answer"),
         ("sees images", _yes_no(found.images), sight[found.images]),
-        (
-            "context length",
-            "not reported" if context is None else f"{context:,}",
-            "" if context is None else "tokens",
-        ),
-        (
-            "latency",
-            "unknown" if found.latency_s is None else f"{found.latency_s:.2f} s",
-            "median of three small calls",
-        ),
+        ("context length", *(("not reported", "") if context is None else (f"{context:,}", "tokens"))),
+        ("latency", "unknown" if latency is None else f"{latency:.2f} s", "median of three small calls"),
         ("price", price, ""),
-    ]
+    ]  # fmt: skip
 
 
 def _yes_no(value: bool | None) -> str:
@@ -151,38 +132,28 @@ def trial_table(trial: Trial, prompt: str) -> Table:
     call; None if unknown.
     """
     reply, parsed = trial.reply, trial.parsed
+    names = ("aspect", "label", "value", "confidence", "reasoning")
     rows: list[Row] = [
-        {"kind": "answer"}
-        | {name: getattr(answer, name) for name in ("aspect", "label", "value", "confidence", "reasoning")}
+        {"kind": "answer"} | {name: getattr(answer, name) for name in names}
         for answer in (parsed.answers if parsed else ())
     ]
-    for flag in parsed.flags if parsed else ():
-        rows.append(
-            {"kind": "flag", "aspect": flag.issue, "label": flag.item_id, "value": None, "confidence": None,
-             "reasoning": flag.reason}
-        )  # fmt: skip
+    said = ", ".join(f"{row['aspect']} {row['label'] or row['value']}" for row in rows)
+    rows += [
+        {"kind": "flag"} | dict(zip(names, (flag.issue, flag.item_id, None, None, flag.reason), strict=True))
+        for flag in (parsed.flags if parsed else ())
+    ]
     settings: dict[str, object] = {
-        "prompt": prompt,
-        "case_id": trial.case_id,
-        "order": trial.order or None,
-        "judge": trial.judge,
-        "model": (reply.model or None) if reply else None,
-        "attempts": trial.attempts,
-        "tokens_in": reply.usage.input if reply else None,
-        "tokens_out": reply.usage.output if reply else None,
-        "cost_usd": trial.cost_usd,
-        "seconds": reply.latency_s if reply else None,
-        "parsed_by": parsed.parsed_by if parsed else None,
-        "error_kind": trial.error_kind or None,
+        "prompt": prompt, "case_id": trial.case_id, "order": trial.order or None, "judge": trial.judge,
+        "model": (reply.model or None) if reply else None, "attempts": trial.attempts,
+        "tokens_in": reply.usage.input if reply else None, "tokens_out": reply.usage.output if reply else None,
+        "cost_usd": trial.cost_usd, "seconds": reply.latency_s if reply else None,
+        "parsed_by": parsed.parsed_by if parsed else None, "error_kind": trial.error_kind or None,
         "reply": reply.text if reply else None,
-    }
+    }  # fmt: skip
     notes = [] if parsed else [Note(f"no answer ({trial.error_kind}): {trial.error}", "warning")]
     notes.append(Note("a trial: nothing is stored and no verdict is counted"))
     if trial.rater_kind in BUILT_IN:
         notes.append(Note(f"“{trial.judge}” is not a language model"))
-    said = ", ".join(
-        f"{row['aspect']} {row['label'] or row['value']}" for row in rows if row["kind"] == "answer"
-    )
     return Table(
         f"{prompt} on case {trial.case_id}", _TRIAL, tuple(rows), tuple(notes), settings,
         answer=f"{trial.judge} says: {said}." if said else "",

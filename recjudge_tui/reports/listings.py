@@ -43,14 +43,17 @@ from recjudge_tui.store.triage import project_entries
 
 
 def _listed(
-    title: str,
-    columns: tuple[Column, ...],
-    rows: Iterable[StoredRow | Row],
-    notes: Iterable[str] = (),
-    answer: str = "",
-) -> Table:
-    kept = tuple({column.name: row[column.name] for column in columns} for row in rows)
-    return Table(title, columns, kept, tuple(notes), answer=answer)
+    title: str, heads: tuple[Column, ...], rows: Iterable[StoredRow | Row], answer: str = "", *, none: str = "",
+    notes: Iterable[str] = (), seen: str | Sequence[str] = (),
+) -> Table:  # fmt: skip
+    """A table of these cells of the rows, without rows with the note `none`; `seen`: the columns that people read first."""
+    kept = tuple({column.name: row[column.name] for column in heads} for row in rows)
+    notes = tuple(notes) if kept or not none else (*notes, none)
+    table = Table(title, heads, kept, notes, answer=answer if kept else "")
+    return seen_first(table, seen) if seen else table
+
+
+_NOTHING_JUDGED = Note("nothing is judged yet", step=Step("judge"))
 
 
 # ---- projects and their data -----------------------------------------------------------------------------------------
@@ -72,24 +75,17 @@ _CASES = columns(
 def projects(db: Database) -> Table:
     """One row per project."""
     found = project_overview(db)
-    notes = [] if found else [Note("no project yet: an import makes one", step=Step("import"))]
-    return _listed(
-        "Projects", _PROJECTS, found, notes, f"{quantity(len(found), 'project')}." if found else ""
-    )
+    none = Note("no project yet: an import makes one", step=Step("import"))
+    return _listed("Projects", _PROJECTS, found, f"{quantity(len(found), 'project')}.", none=none)
 
 
 def project(of: Project) -> Table:
     """The content of one project, one row per kind of thing, with names if there are few."""
     db, key = of.db, of.id
-    counts = dict(project_counts(db, key))
     known, runs_made = list_raters(db, key), list_runs(db, key)
     verdicts = sum(row["verdicts"] for row in known)
-    counts |= {
-        "cases": case_count(db, key),
-        "raters": len(known),
-        "verdicts": verdicts,
-        "runs": len(runs_made),
-    }
+    counts = dict(project_counts(db, key)) | {"cases": case_count(db, key), "raters": len(known)}
+    counts |= {"verdicts": verdicts, "runs": len(runs_made)}
     details = {
         "events": ", ".join(f"{name} {count:,}" for name, count in event_counts(db, key).items()),
         "heldout": ", ".join(heldout_types(db, key)),
@@ -102,13 +98,9 @@ def project(of: Project) -> Table:
     ]
     notes = [Note(sentence, "warning") for sentence in held_out_copies(db, key).sentences]
     if repeated := repeated_events(db, key):
-        notes.append(
-            Note(
-                f"{quantity(repeated, 'event')} imported more than once: judges and metrics count each only once"
-            )
-        )
-    if not verdicts:
-        notes.append(Note("nothing is judged yet", step=Step("judge")))
+        once = "imported more than once: judges and metrics count each only once"
+        notes.append(Note(f"{quantity(repeated, 'event')} {once}"))
+    notes += [] if verdicts else [_NOTHING_JUDGED]
     said = f"{quantity(counts['users'], 'user')}, {quantity(counts['items'], 'item')}, {quantity(verdicts, 'verdict')}"
     by = f" of {quantity(len(known), 'rater')}" if known else ""
     return Table(
@@ -125,10 +117,9 @@ def imports(of: Project, _: Options) -> Table:
     ]
     stored, skipped = (sum(row[name] for row in found) for name in ("rows_stored", "rows_skipped"))
     answer = f"{quantity(len(found), 'import')}: {quantity(stored, 'row')} stored, {skipped:,} skipped."
-    table = _listed(
-        "Imports", _IMPORTS, found, () if found else (Note("no import yet", step=Step("import")),), answer
-    )
-    return seen_first(table, "id kind path rows_stored rows_skipped created_at undone_at")
+    none = Note("no import yet", step=Step("import"))
+    seen = "id kind path rows_stored rows_skipped created_at undone_at"
+    return _listed("Imports", _IMPORTS, found, answer, none=none, seen=seen)
 
 
 def cases(of: Project, choose: Options) -> Table:
@@ -136,27 +127,23 @@ def cases(of: Project, choose: Options) -> Table:
     found, total = list_cases(of.db, of.id, choose.limit), case_count(of.db, of.id)
     judged = sum(row["verdicts"] > 0 for row in found)
     notes = [Note(f"{len(found):,} of {total:,} cases")] if len(found) < total else []
-    if not total:
-        notes.append(Note("no case yet: planning a run or importing labels makes them", step=Step("judge")))
-    seen = "" if len(found) < total else f", {judged:,} with verdicts"
-    answer = f"{quantity(total, 'case')}{seen}." if total else ""
-    table = _listed("Cases", _CASES, found, notes, answer)
-    used = [
-        name
-        for name in ("context", "served_at", "item_id", "system_b")
-        if any(row[name] for row in table.rows)
-    ]
-    return seen_first(table, ("case_id", "kind", "user_id", "system_a", "verdicts", *used))
+    none = Note("no case yet: planning a run or importing labels makes them", step=Step("judge"))
+    judged_words = "" if len(found) < total else f", {judged:,} with verdicts"
+    used = (
+        name for name in ("context", "served_at", "item_id", "system_b") if any(row[name] for row in found)
+    )
+    seen = ("case_id", "kind", "user_id", "system_a", "verdicts", *used)
+    answer = f"{quantity(total, 'case')}{judged_words}."
+    return _listed("Cases", _CASES, found, answer, none=none, notes=notes, seen=seen)
 
 
 def saved_filters(of: Project, _: Options) -> Table:
     """The named filters of the list of verdicts."""
-    found: list[Row] = [
-        {"name": saved.name, "filter": saved.filter, "saved": saved.created_at}
-        for saved in stored_filters(of.db, of.id)
-    ]
+    rows: list[Row] = [
+        {"name": saved.name, "filter": saved.filter, "saved": saved.created_at} for saved in stored_filters(of.db, of.id)
+    ]  # fmt: skip
     heads = columns("name|Name", "filter|Filter", "saved|(Saved)|time")
-    return _listed(f"Saved filters of {of.name}", heads, found, () if found else ("no filter is saved yet",))
+    return _listed(f"Saved filters of {of.name}", heads, rows, none="no filter is saved yet")
 
 
 # ---- raters and prompts ----------------------------------------------------------------------------------------------
@@ -181,22 +168,19 @@ def raters(of: Project, _: Options) -> Table:
         said = "; ".join(filter(None, (spec, prompt.name, _unusual(run["settings"], others))))
         asked.setdefault(run["rater"], {})[said] = None
     rows = [
-        dict(row)
-        | {
-            "recipe": recipe_words(row["recipe"]),
-            "protocols": row["protocols"].replace(",", ", "),
-            "settings": " | ".join(asked.get(row["name"], {})),
+        {
+            **row, "recipe": recipe_words(row["recipe"]), "protocols": row["protocols"].replace(",", ", "),
+            "settings": " | ".join(asked.get(row["name"], ())),
         }
         for row in found
-    ]
+    ]  # fmt: skip
     total, failed = (sum(row[name] for row in found) for name in ("verdicts", "failed"))
     lost = f", {failed:,} failed" if failed else ""
-    answer = f"{quantity(len(found), 'rater')} gave {quantity(total, 'verdict')}{lost}." if found else ""
-    notes = [Note(text) for text in rater_notes(project_raters(of.db, of.id).values())]
-    if not found:
-        notes.append(Note("nobody has judged anything yet", step=Step("judge")))
-    table = _listed("Raters", _RATERS, rows, notes, answer)
-    return seen_first(table, "name kind protocols verdicts failed recipe")
+    return _listed(
+        "Raters", _RATERS, rows, f"{quantity(len(found), 'rater')} gave {quantity(total, 'verdict')}{lost}.",
+        none=Note("nobody has judged anything yet", step=Step("judge")), seen="name kind protocols verdicts failed recipe",
+        notes=map(Note, rater_notes(project_raters(of.db, of.id).values())),
+    )  # fmt: skip
 
 
 def recipe_words(text: str) -> str:
@@ -211,10 +195,8 @@ def prompts(db: Database) -> Table:
     """One row per version of a prompt."""
     found = list_prompts(db)
     used = sum(row["runs"] > 0 for row in found)
-    table = _listed(
-        "Prompts", _PROMPTS, found, (), f"{quantity(len(found), 'prompt')}, {used:,} used by runs."
-    )
-    return seen_first(table, "name version protocol domain origin runs")
+    answer = f"{quantity(len(found), 'prompt')}, {used:,} used by runs."
+    return _listed("Prompts", _PROMPTS, found, answer, seen="name version protocol domain origin runs")
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
@@ -248,13 +230,12 @@ def runs(db: Database, of: Project | None = None) -> Table:
     """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
     found = list_runs(db, None if of is None else of.id)
     odd = [error.sentences for error in odd_runs(db, None if of is None else of.id)]
-    notes = [Note(text, "warning") for text in (*odd, *(text for run in found for text in run_notes(run)))]
-    if not (found or odd):
-        notes.append(Note("no run yet", step=Step("judge")))
-    rows = [dict(run) | {"address": _address(run)} for run in found]
-    table = _listed("Runs", _RUNS, rows, notes, _runs_answer(found))
-    names = ("id", "rater", "protocol", "prompt", "state", "done", "failed", "cost_usd", "seconds")
-    return seen_first(table, names if of else ("project", *names))
+    said = (*odd, *(text for run in found for text in run_notes(run)))
+    return _listed(
+        "Runs", _RUNS, [{**run, "address": _address(run)} for run in found], _runs_answer(found),
+        none="" if odd else Note("no run yet", step=Step("judge")), notes=[Note(text, "warning") for text in said],
+        seen=f"{'' if of else 'project '}id rater protocol prompt state done failed cost_usd seconds",
+    )  # fmt: skip
 
 
 def _address(run: StoredRow) -> str:
@@ -268,8 +249,6 @@ def _address(run: StoredRow) -> str:
 
 
 def _runs_answer(found: Sequence[StoredRow]) -> str:
-    if not found:
-        return ""
     calls, done = (sum(run[name] for run in found) for name in ("calls", "done"))
     unpriced = sum(run["cost_usd"] is None and run["done"] > run["cached"] for run in found)
     cost = f"{money(sum(run['cost_usd'] or 0.0 for run in found))} spent"
@@ -314,13 +293,10 @@ def run(db: Database, run_id: int) -> Table:
         f"settings: {', '.join(f'{key} {_plain(value)}' for key, value in settings.items())}",
     ]  # fmt: skip
     heads = (*_RUNS, Column("tokens_reused", "Reused", "int", minor=True))
-    row = dict(summary) | {
-        "address": address,
-        "tokens_reused": progress.tokens_reused if progress.tokens_counted else None,
-    }
-    table = _listed(
-        f"Run {run_id}", heads, [row], [Note(text, "warning") for text in notes], _runs_answer([summary])
-    )
+    reused = progress.tokens_reused if progress.tokens_counted else None
+    row = {**summary, "address": address, "tokens_reused": reused}
+    said = [Note(text, "warning") for text in notes]
+    table = _listed(f"Run {run_id}", heads, [row], _runs_answer([summary]), notes=said)
     return replace(table, settings=settings)
 
 
@@ -330,27 +306,13 @@ def run_settings(of: Project, _: Options) -> Table:
     for run, prompt in run_conditions(of.db, of.id):
         settings, judge = json.loads(run["settings"]), json.loads(run["judge"])
         served = json.loads(run["identity"] or "{}")
-        rows.append(
-            {
-                column.name: settings.get(column.name, "" if column.kind == "text" else None)
-                for column in _SETTINGS
-            }
-            | {
-                "swap": settings.get("swap"),
-                "temperature": sampling_of(RunSettings.model_validate_json(run["settings"]), 0).temperature,
-                "seed": str(settings.get("seed", "")),
-                "id": str(run["id"]),
-                "rater": run["rater"],
-                "protocol": run["protocol"],
-                "judge": judge["spec"],
-                "model": served.get("name", ""),
-                "digest": served.get("digest", ""),
-                "prompt": prompt.name,
-                "prompt_digest": prompt.digest,
-                "other": _unusual(run["settings"]),
-                "created_at": run["created_at"],
-            }
-        )
+        usual = {c.name: settings.get(c.name, "" if c.kind == "text" else None) for c in _SETTINGS}
+        rows.append(usual | {name: run[name] for name in ("rater", "protocol", "created_at")} | {
+            "temperature": sampling_of(RunSettings.model_validate_json(run["settings"]), 0).temperature,
+            "swap": settings.get("swap"), "seed": str(settings.get("seed", "")), "id": str(run["id"]),
+            "judge": judge["spec"], "model": served.get("name", ""), "digest": served.get("digest", ""),
+            "prompt": prompt.name, "prompt_digest": prompt.digest, "other": _unusual(run["settings"]),
+        })  # fmt: skip
     differ = [
         column.label.lower()
         for column in _SETTINGS
@@ -358,10 +320,8 @@ def run_settings(of: Project, _: Options) -> Table:
         and len({str(row[column.name]) for row in rows}) > 1
     ]
     answer = f"{quantity(len(rows), 'run')}, which differ in {', '.join(differ)}." if differ else ""
-    table = _listed("Settings of the runs", _SETTINGS, rows, () if rows else ("no run yet",), answer)
-    return seen_first(
-        table, ("id", "rater", "protocol", "model", "prompt", "temperature", "repeats", "other")
-    )
+    seen = "id rater protocol model prompt temperature repeats other"
+    return _listed("Settings of the runs", _SETTINGS, rows, answer, none="no run yet", seen=seen)
 
 
 def _unusual(settings: str, but: Collection[str] = _SHOWN) -> str:
@@ -381,22 +341,20 @@ def _plain(value: object) -> str:
 def failures(of: Project, _: Options) -> Table:
     """One row per run and kind of failure, with one error as an example. Failures are not verdicts."""
     rows: list[dict[str, Any]] = [
-        {name: run[name] for name in ("rater", "protocol", "calls")}
-        | {
-            "id": str(run["id"]),
-            "error_kind": failure["error_kind"],
-            "failed": failure["calls"],
+        {
+            **{name: run[name] for name in ("rater", "protocol", "calls")}, "id": str(run["id"]),
+            "error_kind": failure["error_kind"], "failed": failure["calls"],
             "example": one_line(failure["example"] or "", 300),
         }
         for run in reversed(list_runs(of.db, of.id))
         for failure in run_failures(of.db, run["id"])
-    ]
+    ]  # fmt: skip
     kinds: Counter[str] = Counter()
     for row in rows:
         kinds[row["error_kind"].replace("_", " ")] += row["failed"]
     each = ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common())
-    answer = f"{quantity(kinds.total(), 'call')} failed: {each}." if rows else "No call failed."
-    return _listed("Failed calls", _FAILURES, rows, (), answer)
+    table = _listed("Failed calls", _FAILURES, rows, f"{quantity(kinds.total(), 'call')} failed: {each}.")
+    return table if rows else replace(table, answer="No call failed.")
 
 
 def failure_lines(db: Database, run_id: int) -> list[str]:
@@ -410,20 +368,11 @@ def failure_lines(db: Database, run_id: int) -> list[str]:
 
 def batches(run_id: int, found: Sequence[StoredRow]) -> Table:
     """The batches of a run at a provider, oldest first."""
-    notes = () if found else (f"run {run_id} has no batch at a provider",)
     sent, done = (sum(row[name] or 0 for row in found) for name in ("calls", "done"))
-    answer = (
-        f"{done:,} of {quantity(sent, 'call')} answered in {quantity(len(found), 'batch', 'batches')}."
-        if found
-        else ""
-    )
-    return _listed(
-        f"Batches of run {run_id}",
-        _BATCHES,
-        [dict(row) | {"id": str(row["id"])} for row in found],
-        notes,
-        answer,
-    )
+    answer = f"{done:,} of {quantity(sent, 'call')} answered in {quantity(len(found), 'batch', 'batches')}."
+    rows = [{**row, "id": str(row["id"])} for row in found]
+    none = f"run {run_id} has no batch at a provider"
+    return _listed(f"Batches of run {run_id}", _BATCHES, rows, answer, none=none)
 
 
 # ---- readers ---------------------------------------------------------------------------------------------------------
@@ -437,22 +386,18 @@ _LOG = columns(
 def triage_log(of: Project, _: Options) -> Table:
     """One row per action of a reader on a verdict, oldest first; `standing` is no for undone actions and the undo itself."""
     entries = project_entries(of.db, of.id)
-    rows: list[Row] = []
-    for entry in entries:
-        shown: dict[str, Any] = {c.name: getattr(entry, c.name) for c in _LOG if c.name != "standing"}
-        undoes = "" if entry.undoes is None else str(entry.undoes)
-        rows.append(
-            shown
-            | {"case_id": str(entry.case_id), "undoes": undoes, "standing": "yes" if entry.active else "no"}
-        )
+    rows: list[Row] = [
+        {c.name: getattr(entry, c.name) for c in _LOG if c.name != "standing"} | {
+            "case_id": str(entry.case_id), "undoes": "" if entry.undoes is None else str(entry.undoes),
+            "standing": "yes" if entry.active else "no",
+        }
+        for entry in entries
+    ]  # fmt: skip
     counts = Counter(entry.action for entry in entries if entry.active)
     said = ", ".join(f"{n:,} {action}" for action, n in counts.most_common())
-    answer = f"{quantity(len(entries), 'action')}; in effect: {said or 'none'}." if entries else ""
-    notes = () if rows else ("no reader has decided anything yet",)
-    table = _listed(f"Triage of {one_line(of.name, 60)}", _LOG, rows, notes, answer)
-    return replace(
-        seen_first(
-            table, ("created_at", "reader", "action", "case_id", "rater", "label", "text", "standing")
-        ),
-        settings={"project": of.name},
-    )
+    answer = f"{quantity(len(entries), 'action')}; in effect: {said or 'none'}."
+    table = _listed(
+        f"Triage of {one_line(of.name, 60)}", _LOG, rows, answer,
+        none="no reader has decided anything yet", seen="created_at reader action case_id rater label text standing",
+    )  # fmt: skip
+    return replace(table, settings={"project": of.name})

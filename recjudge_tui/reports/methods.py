@@ -51,22 +51,17 @@ _ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),$.*?^\}$", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (author|year) = \{(.*)\},?$", re.MULTILINE)
 _ACCENTS = {r"{\"a}": "ä", r"{\"u}": "ü"}
 _COLUMNS = columns(
-    "rater", Column("kind", "Kind"), "protocol", Column("judge", "Judge"), Column("servers", "Servers"),
-    Column("model", "Served model"), Column("digest", "Digest"), Column("replies", "Model in replies"),
-    Column("first", "First call", "time"), Column("last", "Last call", "time"), "prompt",
-    Column("prompt_digest", "Prompt SHA-256"), Column("prompt_origin", "Prompt from"),
-    Column("temperature", "Temperature", "float", trimmed=True), Column("seed", "Seed"),
-    Column("max_tokens", "Max tokens", "int"), Column("repeats", "Repeats", "int"),
-    Column("not_sent", "Refused by the server"), Column("cases", "Cases", "int"), "users",
-    Column("occasions", "Occasions", "int"), Column("calls", "Calls", "int"), "failed", Column("failures", "Failures"),
-    Column("reused", "Reused", "int"), Column("open", "Not made", "int"),
+    "rater", "kind|Kind", "protocol", "judge|Judge", "servers|Servers", "model|Served model", "digest|Digest",
+    "replies|Model in replies", "first|First call|time", "last|Last call|time", "prompt", "prompt_digest|Prompt SHA-256",
+    "prompt_origin|Prompt from", Column("temperature", "Temperature", "float", trimmed=True), "seed|Seed",
+    "max_tokens|Max tokens|int", "repeats|Repeats|int", "not_sent|Refused by the server", "cases|Cases|int", "users",
+    "occasions|Occasions|int", "calls|Calls|int", "failed", "failures|Failures", "reused|Reused|int", "open|Not made|int",
 )  # fmt: skip
 _REFERENCES = (Column("key", "Key"), Column("short", "Cited as"), Column("bibtex", "BibTeX"))
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class Conditions:
+class Conditions(NamedTuple):
     """Runs of one rater and protocol that asked the same: the same judge, served model, prompt and settings."""
 
     rater: str
@@ -77,18 +72,9 @@ class Conditions:
     settings: RunSettings
     prompt: UsedPrompt
     totals: CallTotals
-
-    @property
-    def facts(self) -> ProtocolFacts:
-        return PROTOCOLS[self.protocol]
-
-    @property
-    def sampling(self) -> Sampling:
-        return sampling_of(self.settings, 0)
-
-    @property
-    def is_model(self) -> bool:
-        return is_language_model(self.kind)
+    facts: ProtocolFacts
+    sampling: Sampling
+    is_model: bool
 
     @property
     def row(self) -> Row:
@@ -151,22 +137,13 @@ def methods(
         if row["verdicts"] and (not raters or row["name"] in raters)
     ]
     if not conditions and not described:
-        raise UsageError(
-            "there is nothing to describe yet",
-            "No judge and no person gave a verdict.",
-            "Start with “recjudge run”.",
-        )
-    written = _template().make_module(
-        {
-            "conditions": conditions,
-            "raters": described,
-            "figures": _figures(described, conditions, held_out=bool(heldout_types(db, project_id))),
-            "wanted": statistics,
-            "ALL": ALL,
-            "VERSION": VERSION,
-            "LEVEL": level_text(),
-        }
-    )
+        why = "No judge and no person gave a verdict."
+        raise UsageError("there is nothing to describe yet", why, "Start a run, or import labels.")
+    figures = _figures(described, conditions, held_out=bool(heldout_types(db, project_id)))
+    written = _template().make_module({
+        "conditions": conditions, "raters": described, "figures": figures, "wanted": statistics, "ALL": ALL,
+        "VERSION": VERSION, "LEVEL": level_text(),
+    })  # fmt: skip
     known: dict[str, object] = written.STATISTICS  # type: ignore[attr-defined]
     for name in statistics:
         if name != ALL and name not in known:
@@ -186,10 +163,10 @@ def methods_text(of: Methods, fmt: str) -> str:
         parts = [*of.paragraphs, f"```bibtex\n{of.bibtex}\n```"]
     elif fmt == "latex":
         notes = "\n".join(f"% {line}".rstrip() for line in of.bibtex.splitlines())
-        cited = (
+        cited = [
             _converted(text, latex_text, lambda keys: rf"\citep{{{','.join(keys)}}}")
             for text in of.paragraphs
-        )
+        ]
         parts = ["% needs \\usepackage{natbib}", *cited, f"% references.bib:\n{notes}"]
     else:
         parts = [*map(_plain, of.paragraphs), of.bibtex]
@@ -250,23 +227,19 @@ def _conditions(db: Database, project_id: int, raters: Collection[str]) -> list[
             }
             served = Identity.model_validate_json(run["identity"]) if run["identity"] else None
             model = (served.name, served.digest) if served else None
-            key = (
-                run["rater"],
-                run["protocol"],
-                run["judge"],
-                model,
-                prompt,
-                json.dumps(asked, sort_keys=True),
-            )
+            asked_alike = json.dumps(asked, sort_keys=True)
+            key = (run["rater"], run["protocol"], run["judge"], model, prompt, asked_alike)
             alike[key].append((run, prompt, served))
-    return [
-        Conditions(
+    found = []
+    for runs in alike.values():
+        first, prompt, served = runs[0]
+        settings = RunSettings.model_validate_json(first["settings"])
+        found.append(Conditions(
             first["rater"], first["rater_kind"], first["protocol"], JudgeSpec.model_validate_json(first["judge"]), served,
-            RunSettings.model_validate_json(first["settings"]), prompt, call_totals(db, [run["id"] for run, *_ in runs]),
-        )
-        for runs in alike.values()
-        for first, prompt, served in runs[:1]
-    ]  # fmt: skip
+            settings, prompt, call_totals(db, [run["id"] for run, *_ in runs]), PROTOCOLS[first["protocol"]],
+            sampling_of(settings, 0), is_language_model(first["rater_kind"]),
+        ))  # fmt: skip
+    return found
 
 
 def _figures(raters: Iterable[Row], conditions: Iterable[Conditions], *, held_out: bool) -> set[str]:

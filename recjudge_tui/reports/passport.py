@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import (
     OVERALL,
@@ -27,7 +25,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import FORMULA, RATING, biases_table
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.scales import (
     is_judging,
@@ -67,44 +65,33 @@ from recjudge_tui.store.runs import ServedModel, served_models, stored_runs
 
 
 COLUMNS = columns(
-    Column("part", "Part"), "figure protocol aspect", Column("against", "Against"), "value", Column("unit", "Unit"),
-    *interval_columns(), Column("people", "People", "float"), "n", Column("text", "Text"), "note",
+    "part|Part", "figure protocol aspect", "against|Against", "value", "unit|Unit", *interval_columns(),
+    "people|People|float", "n", "text|Text", "note",
 )  # fmt: skip
 _KINDS: dict[str, Kind] = {"share": "share", "usd": "usd", "count": "int"}
 BEYOND = ", beyond people"
-_OWN, _FURTHER = "Judge", "Beyond people"
 NOT_MEASURED = "not measured"
 # the step of a row, which becomes a note
 _STEP = "step"
 
 
-def figure(
-    part: str, name: str, estimate: Estimate, unit: str = "", *, note: str = "", **where: object
+def _row(
+    part: str, name: object, unit: str = "", source: Row | Estimate | None = None, /, **more: object
 ) -> Row:
-    """A figure with its n and interval; if it is undefined, the estimate's note says why."""
-    return {
-        "part": part, "figure": name, "value": estimate.value, "unit": unit, **interval_cells(estimate), "n": estimate.n,
-        "note": join_notes(estimate.note, note), **where,
-    }  # fmt: skip
-
-
-def taken(part: str, name: object, row: Row, unit: str = "", **more: object) -> Row:
-    """A figure that another report has in this row."""
+    """A figure: the cells of an estimate or of a row of its own report, and `more`; a note is joined to an estimate's, which
+    says why it is undefined."""
+    row: Row = {"part": part, "figure": name, "value": None, "unit": unit, "note": ""}
+    if isinstance(source, Estimate):
+        return (
+            row | more | estimate_cells(source) | {"note": join_notes(source.note, str(more.get("note", "")))}
+        )
     cells = ("protocol", "aspect", "value", "ci_low", "ci_high", "n", "note")
-    return (
-        {"part": part, "figure": name, "unit": unit} | {key: row[key] for key in cells if key in row} | more
-    )
+    return row | {key: source[key] for key in cells if source and key in source} | more
 
 
-def text_entry(part: str, name: str, text: str, **where: object) -> Row:
-    """An entry that is not a number: a name, a version."""
-    return {"part": part, "figure": name, "value": None, "unit": "text", "text": text, "note": "", **where}
-
-
-def missing(part: str, name: str, why: str, step: Step | None = None, **where: object) -> Row:
+def _missing(part: str, name: str, why: str, step: Step | None = None, **where: object) -> Row:
     """A figure that is missing, and the step that would measure it."""
-    note = f"{NOT_MEASURED}: {why}"
-    return {"part": part, "figure": name, "value": None, "unit": "", "note": note, _STEP: step, **where}
+    return _row(part, name, note=f"{NOT_MEASURED}: {why}", **{_STEP: step}, **where)
 
 
 def sections(table: Table) -> tuple[Table, ...]:
@@ -112,51 +99,39 @@ def sections(table: Table) -> tuple[Table, ...]:
     by side, empty columns left out."""
     tables = []
     for part in dict.fromkeys(str(row["part"]) for row in table.rows):
-        lines: dict[_Key, list[tuple[str, Row]]] = {}
+        lines: dict[tuple[str, ...], Row] = {}
         headings: dict[str, None] = {}
         for row in table.rows:
-            if row["part"] == part:
-                key, heading = _placed(row)
-                lines.setdefault(key, []).append((heading, row))
-                headings[heading] = None
-        rows = [_line(key, placed) for key, placed in lines.items()]
-        shown_ones = columns(
-            Column("what", "Figure"), Column("of", "Of"), Column("against", "Against"),
-            *(Column(heading, heading) for heading in headings), Column("people", "People", "float"), "n note",
+            if row["part"] != part:
+                continue
+            *key, heading = _placed(row)
+            headings[heading] = None
+            line = lines.setdefault(tuple(key), dict(zip(("what", "of", "against"), key, strict=True)))
+            line[heading] = _amount(row)
+            for name in ("people", "n"):
+                line[name] = row.get(name) if line.get(name) is None else line[name]
+            note = str(row["note"]).removeprefix(f"{NOT_MEASURED}: ")
+            line["note"] = join_notes(str(line.get("note", "")), note)
+        heads = columns(
+            "what|Figure", "of|Of", "against|Against", *(Column(heading, heading) for heading in headings),
+            "people|People|float", "n note",
         )  # fmt: skip
-        filled = tuple(c for c in shown_ones if any(row.get(c.name) not in (None, "") for row in rows))
-        tables.append(Table(part, filled, cells_of(filled, rows)))
+        filled = tuple(c for c in heads if any(line.get(c.name) not in (None, "") for line in lines.values()))
+        tables.append(Table(part, filled, cells_of(filled, lines.values())))
     return tuple(tables)
 
 
-_Key = tuple[str, str, str]
-
-
-def _placed(row: Row) -> tuple[_Key, str]:
+def _placed(row: Row) -> tuple[str, str, str, str]:
     """The line of a figure in its part (name, question, reference) and its column."""
     name, against = str(row["figure"]), str(row.get("against") or "")
-    of = _question(str(row.get("protocol") or ""), str(row.get("aspect") or ""))
+    of, aspect = str(row.get("protocol") or ""), str(row.get("aspect") or "")
+    if aspect not in ("", OVERALL):
+        of = aspect if of in with_unit("explanation") else f"{of} · {aspect}"
     if name in STATISTICS:
-        return ("", of, against), STATISTICS[name].label
-    if str(row["part"]) == "Preferences":
-        return (name.removesuffix(BEYOND), of, ""), _FURTHER if name.endswith(BEYOND) else _OWN
-    return (name, of, against), "Value"
-
-
-def _question(protocol: str, aspect: str) -> str:
-    if aspect in ("", OVERALL):
-        return protocol
-    return aspect if protocol in with_unit("explanation") else f"{protocol} · {aspect}"
-
-
-def _line(key: _Key, placed: list[tuple[str, Row]]) -> Row:
-    line: Row = dict(zip(("what", "of", "against"), key, strict=True))
-    line |= {heading: _amount(row) for heading, row in placed}
-    for name in ("people", "n"):
-        line[name] = next((row[name] for _, row in placed if row.get(name) is not None), None)
-    return line | {
-        "note": join_notes(*(str(row["note"]).removeprefix(f"{NOT_MEASURED}: ") for _, row in placed))
-    }
+        return "", of, against, STATISTICS[name].label
+    if str(row["part"]) == PREFERENCES:
+        return name.removesuffix(BEYOND), of, "", "Beyond people" if name.endswith(BEYOND) else "Judge"
+    return name, of, against, "Value"
 
 
 def _amount(row: Row) -> str:
@@ -206,44 +181,46 @@ class PassportSource:
     protocols: tuple[str, ...]
     raters: Mapping[str, Rater]
 
-    def again(self, protocol: str, more: str = "", name: str = "") -> Step:
-        """Judge once more: with `more` options, as another rater where one rater gives only one verdict on a case."""
-        words = " ".join(
-            f"{ADDRESS_OPTIONS[option].flag} {word}"
-            for option, given in self.judge.words.items()
-            for word in given
+    def again(self, protocol: str, as_: str = "", **options: str) -> Step:
+        """Judge once more with these options, as another rater where one rater gives only one verdict on a case."""
+        words = [(option, word) for option, given in self.judge.words.items() for word in given]
+        name = ("name", f"{self.rater.name} {as_}".rstrip())
+        return Step(
+            "judge",
+            {"protocol": protocol, "judge": self.judge.spec},
+            (*words, name, *options.items()),
         )
-        options = " ".join(filter(None, (words, f"--name {shlex.quote(name or self.rater.name)}", more)))
-        return Step("judge", {"protocol": protocol, "judge": self.judge.spec, "more": options})
 
     def repeated(self, protocol: str) -> Step:
-        return self.again(protocol, "--sample 50 --repeats 3", f"{self.rater.name} repeated")
+        return self.again(protocol, "repeated", sample="50", repeats="3")
 
     def fresh(self, protocol: str) -> Step:
-        return self.again(protocol, "--no-cache", f"{self.rater.name} again")
+        return self.again(protocol, "again", use_cache="")
 
 
 def identity_rows(of: PassportSource) -> Iterator[Row]:
     """Judge, prompts, settings and served models, one row each."""
-    yield text_entry(JUDGE, "judge", of.judge.spec)
+    yield _row(JUDGE, "judge", "text", text=of.judge.spec)
     for run in of.runs:
         prompt = f"{run['prompt']} (SHA-256 {run['prompt_digest'][:12]})"
-        yield text_entry(JUDGE, "prompt", prompt, protocol=run["protocol"])
+        yield _row(JUDGE, "prompt", "text", text=prompt, protocol=run["protocol"])
     for run in of.runs:
-        yield text_entry(JUDGE, "asked with", _settings(run), protocol=run["protocol"])
+        yield _row(JUDGE, "asked with", "text", text=_settings(run), protocol=run["protocol"])
     served = served_models(of.project.db, of.project.id, of.rater.name, {run["protocol"] for run in of.runs})
     protocol = {run["id"]: run["protocol"] for run in of.runs}
     for model in served:
         at = f"run {model.run_id}, {model.created_at[:10]}"
         named = _served(model)
         if named:
-            yield text_entry(JUDGE, "served model", f"{named} ({at})", protocol=protocol[model.run_id])
+            yield _row(JUDGE, "served model", "text", text=f"{named} ({at})", protocol=protocol[model.run_id])
         else:
             why = "neither a reply nor the server named a model"
-            yield missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
+            yield _missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
     known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
     if len(known) > 1:
-        yield text_entry(JUDGE, "served model changed", f"{len(known)} different models answered these runs")
+        yield _row(
+            JUDGE, "served model changed", "text", text=f"{len(known)} different models answered these runs"
+        )
 
 
 def _settings(run: StoredRow) -> str:
@@ -268,18 +245,18 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
     met: set[str] = set()
     if not of.protocols:
         why = "it only judged adversarial pairs"
-        yield missing(AGREEMENT, "agreement", why, of.again(SAER[0]))
+        yield _missing(AGREEMENT, "agreement", why, of.again(SAER[0]))
     if people and of.protocols:
         for row in table_of(of.project, "agreement", raters=(of.rater.name, *people)).rows:
             if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
                 unit = "share" if STATISTICS[str(row["stat"])].bounds == SHARE else ""
                 beside = {"against": row["rater_b"], "people": row["ceiling"], "note": row["note"] or ""}
-                yield taken(AGREEMENT, row["stat"], row, unit, **beside)
+                yield _row(AGREEMENT, row["stat"], unit, row, **beside)
     for protocol in of.protocols:
         if not _scales((protocol,)) & met:
             why = "no person judged these cases"
-            yield missing(AGREEMENT, "agreement", why, Step("import labels"), protocol=protocol)
+            yield _missing(AGREEMENT, "agreement", why, Step("import labels"), protocol=protocol)
 
 
 def strictness_rows(of: PassportSource) -> Iterator[Row]:
@@ -290,7 +267,7 @@ def strictness_rows(of: PassportSource) -> Iterator[Row]:
     for row in table.rows:
         if row["rater"] == of.rater.name and row["figure"] == "bias" and row["value"] is not None:
             note = row["note"] or "below 0: stricter"
-            yield taken(STRICTNESS, "milder by", row, against=row["against"], note=note)
+            yield _row(STRICTNESS, "milder by", "", row, against=row["against"], note=note)
 
 
 def _scales(protocols: tuple[str, ...]) -> set[str]:
@@ -303,7 +280,7 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
     of_pairs = [protocol for protocol in of.protocols if compares_lists(protocol)]
     if not of_pairs:
         why = "it judged no pair of lists"
-        yield missing(POSITION, "position consistency", why, of.again(SAER[1]))
+        yield _missing(POSITION, "position consistency", why, of.again(SAER[1]))
     answered: list[Row] = []
     for protocol in of_pairs:
         asked = {"protocol": protocol, "rater": of.rater.name, "gap": False}
@@ -312,16 +289,11 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
         answered += {row["aspect"]: row | {"protocol": protocol} for row in reversed(rows)}.values()
     adjusted = holm([p if isinstance(p := row["p"], float) else None for row in answered])
     for row, p in zip(answered, adjusted, strict=True):
-        where: Row = {
-            "protocol": row["protocol"],
-            "aspect": row["aspect"],
-            "n": row["pairs"],
-            "unit": "share",
-        }
+        where = {"protocol": row["protocol"], "aspect": row["aspect"], "n": row["pairs"]}
         if row["consistency"] is None:
             why = "no pair was answered in both orders"
-            again = of.again(str(row["protocol"]), "--swap", f"{of.rater.name} swapped")
-            yield missing(POSITION, "position consistency", why, again, **where)
+            again = of.again(str(row["protocol"]), "swapped", swap="")
+            yield _missing(POSITION, "position consistency", why, again, **where)
             continue
         note = "calls that chose Set 1 minus calls that chose Set 2"
         if p is not None and p < ALPHA:
@@ -331,9 +303,8 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
             ("true ties", "true_share", "true", ""),
             ("favours Set 1 by", "favour", "favour", note),
         ):
-            low, high = row[f"{ends}_low"], row[f"{ends}_high"]
-            cells = {"value": row[value], "ci_low": low, "ci_high": high, "note": about}
-            yield {"part": POSITION, "figure": name} | cells | where
+            cells = {"value": row[value], "ci_low": row[f"{ends}_low"], "ci_high": row[f"{ends}_high"]}
+            yield _row(POSITION, name, "share", note=about, **cells, **where)
 
 
 def adversarial_rows(of: PassportSource) -> Iterator[Row]:
@@ -345,13 +316,13 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
     ]
     if not rows:
         why = "it judged no list of another user"
-        yield missing(ADVERSARIAL, "correct", why, Step("robustness", {"judge": of.judge.spec}))
+        yield _missing(ADVERSARIAL, "correct", why, Step("robustness", {"judge": of.judge.spec}))
     for row in rows:
         unseen = "without items the user already has, both lists of equal length"
         lists = "" if row["lists"] == "published" else unseen
         note = join_notes(lists, f"{row['failed']} failed" if row["failed"] else "", str(row["note"]))
         about = {"value": row["share"], "protocol": row["lists"], "note": note}
-        yield taken(ADVERSARIAL, row["outcome"], row, "share", **about)
+        yield _row(ADVERSARIAL, row["outcome"], "share", row, **about)
 
 
 def consistency_rows(of: PassportSource) -> Iterator[Row]:
@@ -377,13 +348,13 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
         if not shares:
             if protocol in offered():
                 why, again = "no call was asked twice", of.repeated(protocol)
-                yield missing(CONSISTENCY, "equal answers", why, again, protocol=protocol)
+                yield _missing(CONSISTENCY, "equal answers", why, again, protocol=protocol)
             continue
         owners = np.array([users[question] for question in shares])
         consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0))
         others = sorted(raters - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
-        yield figure(CONSISTENCY, "equal answers", consistency, "share", protocol=protocol, note=note)
+        yield _row(CONSISTENCY, "equal answers", "share", consistency, protocol=protocol, note=note)
 
 
 def confidence_rows(of: PassportSource) -> Iterator[Row]:
@@ -398,11 +369,11 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
             if row["value"] is not None:
                 met = True
                 what = _CONFIDENCE[str(row["stat"])] + (", calibrated" if row["stage"] == CALIBRATED else "")
-                yield taken(CONFIDENCE, what, row, "share" if row["stat"] == "accuracy" else "", against=name)
+                yield _row(CONFIDENCE, what, "share" if row["stat"] == "accuracy" else "", row, against=name)
     if not met:
         why = "no verdict that a person labelled has a confidence"
         again = of.repeated(of.runs[-1]["protocol"])
-        yield missing(CONFIDENCE, "calibration error", why, again)
+        yield _missing(CONFIDENCE, "calibration error", why, again)
 
 
 def failure_rows(of: PassportSource) -> Iterator[Row]:
@@ -413,21 +384,20 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
     if not counts:
         why = f"all {reused:,} answers came from earlier runs" if reused else "no call has ended yet"
         again = of.fresh(of.runs[-1]["protocol"])
-        yield missing(FAILURES, "failed calls", why, again if reused else None)
+        yield _missing(FAILURES, "failed calls", why, again if reused else None)
         return
     calls = [number for *_, number in counts]
     users, kinds = (np.repeat([count[at] for count in counts], calls) for at in (0, 1))
-    yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users), "share", note=note)
+    yield _row(FAILURES, "failed calls", "share", share_estimate(kinds != "", users), note=note)
     for kind, _ in Counter(kind for kind in kinds.tolist() if kind).most_common():
-        share = share_estimate(kinds == kind, users)
-        yield figure(FAILURES, f"of them {kind}", share, "share")
+        yield _row(FAILURES, f"of them {kind}", "share", share_estimate(kinds == kind, users))
 
 
 def preference_rows(of: PassportSource) -> Iterator[Row]:
     """The judge's own preferences, and by how much they exceed those of people on the same cases."""
     if not of.protocols:
         why = "it only judged adversarial pairs"
-        yield missing(PREFERENCES, "prefers popular items", why, of.again(SAER[0]))
+        yield _missing(PREFERENCES, "prefers popular items", why, of.again(SAER[0]))
         return
     people = [name for name, rater in of.raters.items() if is_people(rater)]
     rows = biases_table(of.project.db, of.project.id, (of.rater.name,), people).rows
@@ -436,13 +406,13 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
     for row in (row for row in rows if row["figure"] == RATING):
         of_texts = protocol_facts(str(row["protocol"])).unit == "explanation"
         name = _PREFERENCES["texts" if of_texts else str(row["covariate"])]
-        yield taken(PREFERENCES, name, row)
+        yield _row(PREFERENCES, name, "", row)
         if (further := beyond.get(key(row))) is not None:
-            yield taken(PREFERENCES, name + BEYOND, further, against=further["truth"])
+            yield _row(PREFERENCES, name + BEYOND, "", further, against=further["truth"])
         elif row["value"] is not None:
             where = {"protocol": row["protocol"], "aspect": row["aspect"]}
             step = Step("import labels")
-            yield missing(PREFERENCES, name + BEYOND, "no people judged these", step, **where)
+            yield _missing(PREFERENCES, name + BEYOND, "no people judged these", step, **where)
 
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
@@ -456,18 +426,18 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
         protocol, note = str(row["protocol"]), str(row["note"] or "")
         if value is None:
             step = Step("price") if "price" in note else of.fresh(protocol)
-            yield missing(PRICE, name, note, step, protocol=protocol)
+            yield _missing(PRICE, name, note, step, protocol=protocol)
         else:
             price = Estimate(value, low, high, whole(row, "cases"), note=note)
-            yield figure(PRICE, name, price, "usd", protocol=protocol)
+            yield _row(PRICE, name, "usd", price, protocol=protocol)
     seconds = latencies(of.project.db, of.rater.id)
     for name, p in (("latency, median", 0.5), ("latency, 95th percentile", 0.95)):
         if seconds:
             note = "the interval lies between two ordered calls; concurrency was that of the runs"
-            yield figure(PRICE, name, quantile_estimate(seconds, p), "seconds", note=note)
+            yield _row(PRICE, name, "seconds", quantile_estimate(seconds, p), note=note)
         else:
             again = of.fresh(of.runs[-1]["protocol"])
-            yield missing(PRICE, name, "no call was timed", again)
+            yield _missing(PRICE, name, "no call was timed", again)
 
 
 # ---- passport ----------------------------------------------------------------------------------------------------

@@ -206,26 +206,24 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     settings = RunSettings.model_validate_json(row["settings"])
     # pauses between attempts do not count as time without progress
     times = newest_times(db, run_id, NEWEST_TIMES, row["attempt_started_at"] or "")
+    stored = ("project_id", "project", "rater", "state", "wanted", "error", "seconds", "wanted_concurrency")
+    known = {name: row[name] for name in stored} | {
+        name: row[name] or ""
+        for name in (
+            "attempt_started_at",
+            "heartbeat_at",
+            "finished_at",
+            "waiting_until",
+            "retry_why",
+            "retry_at",
+        )
+    }
     return RunWatch(
-        run_id=run_id,
-        project_id=row["project_id"],
-        project=row["project"],
-        rater=row["rater"],
-        prompt=prompt_label(db, row["prompt_id"]),
+        run_id=run_id, **known, prompt=prompt_label(db, row["prompt_id"]), settings=settings,
         judge=JudgeSpec.model_validate_json(row["judge"]),
-        settings=settings,
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
-        state=row["state"],
-        wanted=row["wanted"],
-        error=row["error"],
-        seconds=row["seconds"],
-        attempt_started_at=row["attempt_started_at"] or "",
-        heartbeat_at=row["heartbeat_at"] or "",
-        concurrency=row["concurrency"] or settings.concurrency,
-        wanted_concurrency=row["wanted_concurrency"],
-        progress=run_progress(db, run_id),
-        trouble=call_troubles(db, run_id),
-        marked=marked_counts(db, run_id),
+        concurrency=row["concurrency"] or settings.concurrency, progress=run_progress(db, run_id),
+        trouble=call_troubles(db, run_id), marked=marked_counts(db, run_id),
         tallies=system_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=pace_of(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),

@@ -26,6 +26,7 @@ from recjudge_tui.domain.occasions import (
 )
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database, read_cell
@@ -100,7 +101,7 @@ def check_contexts(
     db: Database,
     project_id: int,
     chosen: OccasionFilter,
-    next_step: str = "Leave out --context to use all of them.",
+    next_step: str = "Name none to use all of them.",
 ) -> None:
     """Raises NotFoundError for a context that no case, list or text of the project has; it names those with the most."""
     if not chosen.contexts:
@@ -431,9 +432,7 @@ def case_row(db: Database, case_id: int) -> sqlite3.Row:
         (case_id,),
     )
     if row is None:
-        raise NotFoundError(
-            f"no case {case_id}", next_step="“recjudge cases list” shows the cases of a project."
-        )
+        raise NotFoundError(f"no case {case_id}", step=Step("list cases"))
     return row
 
 

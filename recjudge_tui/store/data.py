@@ -38,7 +38,7 @@ def known_systems(db: Database, project_id: int) -> set[str]:
 
 
 def check_systems(
-    db: Database, project_id: int, wanted: Sequence[str], next_step: str = "Leave out --systems for all."
+    db: Database, project_id: int, wanted: Sequence[str], next_step: str = "Name none for all."
 ) -> None:
     """Raises NotFoundError for a system that no case or list of the project has. The error names the existing systems."""
     if not wanted:

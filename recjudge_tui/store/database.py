@@ -239,10 +239,10 @@ def explained(path: Path) -> Iterator[None]:
         raise _explanation(error, path) from error
 
 
-_COPY = "Restore a copy made with “recjudge db backup”"
+_COPY = "Restore a backup"
 # part of SQLite's message -> what is the matter with the file, and what to do
 _CAUSES = {
-    "not a database": ("is not a recjudge database", "Choose another file with --db, or move this one away."),
+    "not a database": ("is not a recjudge database", "Choose another file, or move this one away."),
     "malformed": ("is damaged", f"{_COPY}; keep the damaged file."),
     "disk I/O error": (
         "cannot be read or written", "Check the disk; network folders are not safe for a database.",
@@ -251,7 +251,7 @@ _CAUSES = {
         "cannot be written: no space left on the disk", "Free some space and run the command again; nothing was lost.",
     ),
     "readonly": (
-        "is read-only", "Make the file and its folder writable, or choose another with --db.",
+        "is read-only", "Make the file and its folder writable, or choose another file.",
     ),
     "Could not decode": ("holds a text that is not valid UTF-8", f"{_COPY}, or correct that column in the file."),
     "unable to open": ("cannot be opened", "Check that the folder exists and is writable."),
@@ -472,5 +472,5 @@ def file_is_gone(path: Path) -> StoreError:
     return StoreError(
         f"{path} was {what} while it was open",
         "Everything saved before that is in the original file.",
-        "Put it back, or open the new one with --db.",
+        "Put it back, or open the new one.",
     )

@@ -12,6 +12,7 @@ from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
 from recjudge_tui.domain.protocols import PROTOCOLS, protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.cases import CaseKey, current_keys, ensure_cases, newest_pair
 from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, delete_unused_images
@@ -187,7 +188,7 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
             (import_id,),
         )
         if row is None:
-            raise NotFoundError(f"no import {import_id}", next_step="“recjudge imports list” shows them.")
+            raise NotFoundError(f"no import {import_id}", step=Step("list imports"))
         if row["undone_at"] is not None:
             raise UsageError(f"import {import_id} was already undone", f"On {row['undone_at']}.")
         removed = _remove_labels(db, import_id)

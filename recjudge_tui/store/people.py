@@ -12,6 +12,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.annotation import AS_GIVEN, AspectAnswer, CaseAnswers, ItemFlag
 from recjudge_tui.domain.protocols import same_question
 from recjudge_tui.domain.roles import PEOPLE
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import sql_list
@@ -132,7 +133,7 @@ def rater_assignment(db: Database, rater_id: int, protocol: str) -> Assignment:
     """The annotator's tasks of the protocol. Raises NotFoundError when there are none."""
     assignments = _assignments(db, "t.rater_id = ? AND t.protocol = ?", (rater_id, protocol))
     if not assignments:
-        raise NotFoundError("nothing is assigned here", "“recjudge annotate plan” assigns cases.")
+        raise NotFoundError("nothing is assigned here", step=Step("label"))
     return assignments[0]
 
 
@@ -151,13 +152,13 @@ def chosen_assignment(db: Database, project_id: int, annotator: str, protocol: s
         raise UsageError(
             f"{annotator} has tasks of several protocols",
             f"Available: {', '.join(assignment.protocol for assignment in own)}.",
-            "Choose one with --protocol.",
+            "Choose one protocol.",
         )
     names = ", ".join(f"{assignment.rater} ({assignment.protocol})" for assignment in known)
     raise NotFoundError(
         f"nothing is assigned to “{annotator}”",
         f"Available: {names or 'no annotators'}.",
-        "“recjudge annotate plan” assigns cases.",
+        step=Step("label"),
     )
 
 

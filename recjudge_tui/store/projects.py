@@ -9,6 +9,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, RUN_RATERS
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
@@ -36,12 +37,8 @@ def project_id(db: Database, name: str) -> int:
     identity = find_project(db, name)
     if identity is None:
         names = db.column("SELECT name FROM projects ORDER BY name LIMIT 20")
-        hint = (
-            f"Available: {', '.join(names)}."
-            if names
-            else "There are none yet: “recjudge import” creates one."
-        )
-        raise NotFoundError(f"no project “{name}”", hint)
+        hint = f"Available: {', '.join(names)}." if names else "There are none yet: an import creates one."
+        raise NotFoundError(f"no project “{name}”", hint, step=None if names else Step("import"))
     return identity
 
 

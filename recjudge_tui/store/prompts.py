@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from recjudge_tui.domain.domains import SHIPPED, Domain
 from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file
@@ -30,9 +31,7 @@ def read_prompt(path: Path) -> Prompt:
     try:
         return Prompt.model_validate(content)
     except ValidationError as error:
-        raise PromptError(
-            f"{path}: not a prompt", _problems(error), "“recjudge prompt copy” gives a file to start from."
-        ) from error
+        raise PromptError(f"{path}: not a prompt", _problems(error), step=Step("copy prompt")) from error
 
 
 def load_shipped(db: Database) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import LeaseLostError, NotFoundError, StoreError
 from recjudge_tui.store.cases import ShownCase, of_several_occasions
 from recjudge_tui.store.database import (
@@ -91,7 +92,7 @@ def run_row(db: Database, run_id: int) -> sqlite3.Row:
 
 
 def _no_run(run_id: int) -> NotFoundError:
-    return NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
+    return NotFoundError(f"no run {run_id}", step=Step("list runs"))
 
 
 def _read(row: sqlite3.Row) -> sqlite3.Row:
@@ -307,10 +308,8 @@ def heartbeat(db: Database, run_id: int, owner: str, pulse: Pulse | None = None)
         (now(), *(pulse or (None, None, None, None)), run_id, owner),
     )
     if cursor.rowcount != 1:
-        raise LeaseLostError(
-            f"run {run_id} was taken over by another process or deleted",
-            next_step="“recjudge runs list” shows it.",
-        )
+        gone = f"run {run_id} was taken over by another process or deleted"
+        raise LeaseLostError(gone, step=Step("list runs"))
 
 
 def set_identity(db: Database, run_id: int, owner: str, identity: Identity) -> None:
@@ -400,7 +399,7 @@ def group_by_id(db: Database, group_id: int) -> RunGroup:
     """The group with this id. Raises NotFoundError."""
     groups = _groups(db, "g.id = ?", group_id)
     if not groups:
-        raise NotFoundError(f"no group of runs {group_id}", next_step="“recjudge runs list” shows the runs.")
+        raise NotFoundError(f"no group of runs {group_id}", step=Step("list runs"))
     return groups[0]
 
 

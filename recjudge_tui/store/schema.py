@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import StoreError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import (
@@ -28,7 +29,7 @@ from recjudge_tui.store.database import (
 )
 
 _VERSION, _NAME = 1, "0001_initial"
-_ELSE = "or choose another file with --db. This one is unchanged."
+_ELSE = "or choose another file. This one is unchanged."
 _COPY = f"Undo the change with an SQLite tool, use a copy from before it, {_ELSE}"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
 _WAIT_S = 5.0
@@ -54,7 +55,7 @@ def connect(
     Without `one_thread`, several threads may use the connection, but the caller must make sure that only one does at a
     time. Raises StoreError when the file cannot be opened, is damaged, or does not have exactly our schema."""
     if (must_exist or read_only) and not path.exists():
-        raise StoreError(f"no database at {path}", next_step="Name it with --db or RECJUDGE_DB.")
+        raise StoreError(f"no database at {path}", step=Step("other file"))
     if not read_only and is_read_only(path):
         read_only = True
         if notify:
@@ -66,7 +67,7 @@ def connect(
             raise StoreError(
                 f"the folder {path.parent} cannot be created",
                 f"{error.strerror}.",
-                "Choose another with --db.",
+                step=Step("other file"),
             ) from error
     database = open_file(path, one_thread=one_thread, read_only=read_only)
     try:

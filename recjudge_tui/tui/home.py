@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -45,7 +46,7 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.home import Board, BoardLine, Home
+    from recjudge_tui.reports.home import Board, Home
     from recjudge_tui.store.answers import FlipCount
 
 
@@ -152,6 +153,13 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
     "label": ("l", Destination("annotate")),
     "compare": ("a", Destination("reports")),
 }
+# and the command line
+COMMANDS = {
+    "import": "recjudge import FILE -p {name}",
+    "judge": "recjudge run {protocol} -p {name} --judge ollama:MODEL",
+    "label": "recjudge annotate plan -p {name} --protocol {protocol} --annotators YOU --per-case 1",
+    "compare": "recjudge leaderboard -p {name} --protocol {protocol}",
+}
 _STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
 _RUNS = 4
 _SYSTEMS = 6
@@ -159,7 +167,7 @@ _SYSTEMS = 6
 _FLAG_CELLS = 9
 
 
-def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
+def checklist(steps: Sequence[Step], project: str, width: int, look: Glyphs) -> Block:
     """The remaining steps, in order, each with its key and command line."""
     lines: list[Line] = []
     for at, step in enumerate(steps, start=1):
@@ -168,7 +176,8 @@ def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
         head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, destination)
         text = Cell(step.text, DIM if step.done else PLAIN)
         lines += wrapped_text([Cell(" "), head], text, [Cell(key, KEY)], width)
-        lines += wrapped_text([Cell(" " * 3)], Cell(step.command, DIM), [], width)
+        command = COMMANDS[step.remedy].format(name=shlex.quote(project), protocol=step.protocol)
+        lines += wrapped_text([Cell(" " * 3)], Cell(command, DIM), [], width)
     return Block("Steps to a first result", tuple(lines))
 
 
@@ -303,18 +312,20 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
         )
     if board.topic is None or not board.lines:
         return None
-    alike = {(pair.upper, pair.lower): pair for pair in board.alike}
+    alike = {(pair["upper"], pair["lower"]): pair for pair in board.alike}
     shown = board.lines[:_SYSTEMS]
     lines: list[Line] = []
     for at, row in enumerate(shown):
         lines.append(_system(row, board, width, look))
-        pair = alike.get((row.system, shown[at + 1].system)) if at + 1 < len(shown) else None
+        pair = alike.get((row["system"], shown[at + 1]["system"])) if at + 1 < len(shown) else None
         if pair is not None:
-            more = "" if pair.more is None else f": ~{number(pair.more)} more users"
-            words = one_line(pair.why or "not separable", 50)
+            more = "" if pair["more"] is None else f": ~{number(pair['more'])} more users"
+            words = one_line(pair["note"] or "not separable", 50)
             close = Cell(f"{words}{more}", WARN, Destination("reports"))
             lines.append(pushed_right([Cell("    "), close], [], width, look))
-    if any(alike[pair].more is not None for pair in pairwise(row.system for row in shown) if pair in alike):
+    if any(
+        alike[two]["more"] is not None for two in pairwise(row["system"] for row in shown) if two in alike
+    ):
         lines.append(
             line(Cell("    "), Cell(f"~ for this gap, at {POWER:.0%} power", DIM, Destination("reports")))
         )
@@ -332,22 +343,25 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
     return Block("Leaderboard", tuple(lines), f"{one_line(about, 40)} by {one_line(board.rater, 40)}")
 
 
-def _system(row: BoardLine, board: Board, width: int, look: Glyphs) -> Line:
+def _system(row: dict[str, Any], board: Board, width: int, look: Glyphs) -> Line:
     """`1 als  Q 1.07 ├──●──┤ 158/101/141`: parts that do not fit are dropped, the counts first."""
-    value = look.none if row.value is None else f"{row.value:.0%}" if _is_share(board) else f"{row.value:.2f}"
+    score, first, last = row["score"], row.get("ci_low"), row.get("ci_high")
+    value = look.none if score is None else f"{score:.0%}" if _is_share(board) else f"{score:.2f}"
     right = [Cell(f"{value} ")]
     counts = ""
-    if row.wins is not None and width >= 62:
-        counts = f"{number(row.wins)} won {number(row.ties or 0)} tied {number(row.losses or 0)} lost"
-    counts = counts or f"n={number(row.n)}"
+    if row.get("wins") is not None and width >= 62:
+        counts = (
+            f"{number(row['wins'])} won {number(row['ties'] or 0)} tied {number(row['losses'] or 0)} lost"
+        )
+    counts = counts or f"n={number(row['n'])}"
     room = min(width - 24 - len(counts) - len(value) - 2, 30)
     if room >= 8:
-        low = min((line.low for line in board.lines if line.low is not None), default=0.0)
-        high = max((line.high for line in board.lines if line.high is not None), default=1.0)
-        right.append(Cell(f"{interval(row.low, row.value, row.high, (low, high), room, look)} ", DIM))
+        low = min((low for one in board.lines if (low := one.get("ci_low")) is not None), default=0.0)
+        high = max((high for one in board.lines if (high := one.get("ci_high")) is not None), default=1.0)
+        right.append(Cell(f"{interval(first, score, last, (low, high), room, look)} ", DIM))
     right.append(Cell(counts, DIM))
-    name = Cell(one_line(row.system, 60), PLAIN, Destination("cases", row.cases))
-    rank = "" if row.rank is None else str(row.rank)
+    name = Cell(one_line(row["system"], 60), PLAIN, Destination("cases", row["cases"]))
+    rank = "" if row["rank"] is None else str(row["rank"])
     space = width - width_of(right) - 5
     return pushed_right(
         [Cell(f" {rank:>2} "), name._replace(text=middle(name.text, space, look))], right, width, look
@@ -384,10 +398,11 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
             if count is None:
                 cells.append(Cell(look.none.rjust(cells_each), DIM))
             else:
-                text = look.none if count.share is None else f"{count.share:.0%}"
+                share, cases = count
+                text = look.none if share is None else f"{share:.0%}"
                 cells += [
                     Cell(" " * (cells_each - len(text))),
-                    Cell(text, PLAIN, Destination("cases", count.cases)),
+                    Cell(text, PLAIN, Destination("cases", cases)),
                 ]
         lines += [tuple(cells), *(line(Cell(f"   {part}")) for part in others)]
     if more:
@@ -508,12 +523,12 @@ def laid_out(
     across, height = size
     count = next(count for least, count in _COLUMNS if across >= least)
     width = (across - GAP * (count - 1)) // count
-    steps = home.steps(project)
+    steps = home.steps
     spaced = height >= 30
     top: tuple[Line, ...] = ()
     first = Destination("cases")
     if steps:
-        top = (*stacked_blocks([checklist(steps, across, look)], across, look, spaced=False), ())
+        top = (*stacked_blocks([checklist(steps, project, across, look)], across, look, spaced=False), ())
         first = REMEDIES[next(step.remedy for step in steps if not step.done)][1]
     groups = _groups(home, active, count, width, look)
     while len(groups) < count and count > 1:

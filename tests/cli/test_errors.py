@@ -10,11 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
 
 from recjudge_tui.cli.app import recjudge
+from recjudge_tui.cli.output import command as command_of
+from recjudge_tui.domain.steps import Action, Step
 from recjudge_tui.store.schema import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
@@ -191,3 +194,14 @@ def test_the_app_also_needs_a_terminal_on_stderr(tmp_path: Path) -> None:
         os.close(ours)
         os.close(theirs)
     assert (process.returncode, "needs a terminal" in err) == (2, True)
+
+
+def test_an_error_with_a_next_step_names_a_command_that_exists(project_db: Path) -> None:
+    connect(project_db).close()
+    code, _, err = ran("runs", "show", 99, "--db", project_db)
+    assert code == 1
+    assert "error: no run 99\n  Next: recjudge runs list\n" in err
+    known = [name for name, _ in all_commands() if name]
+    for action in get_args(Action):
+        for words in re.findall(r"recjudge ([a-z ]+)", command_of(Step(action))):
+            assert any(f"{words} ".startswith(f"{name} ") for name in known), (action, words)

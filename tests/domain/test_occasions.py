@@ -70,7 +70,7 @@ def test_a_date_is_a_whole_day_and_the_last_one_counts() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "says"),
     [
-        ("2024-06-01", "2024-05-31", "--from 2024-06-01 is after --to 2024-05-31"),
+        ("2024-06-01", "2024-05-31", "2024-06-01 is after 2024-05-31"),
         ("yesterday", "", "“yesterday” is not a time Write it as 2024-05-01"),
         ("", "2024-13-01", "“2024-13-01” is not a time"),
     ],

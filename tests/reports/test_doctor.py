@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import StoreError, UsageError
 from recjudge_tui.reports.doctor import (
     Check,
@@ -52,7 +53,7 @@ def test_what_works_and_what_deserves_a_look(here: Surroundings, monkeypatch: py
     found = checked(here)
     assert {"Python", "SQLite", "proxy", "certificates", "extra ray"} <= set(found)
     assert {what for what, check in found.items() if check.state != "ok"} == {"run 7", "key BROKEN"}
-    assert found["run 7"].next_step == "recjudge runs resume 7"
+    assert found["run 7"].next_step == Step("resume", {"run": "7"})
     assert found["terminal"].detail == "utf-8, 256 colours, 120x40"
     assert found["file system"].detail == "ext4: a local disk"
     assert (found["key MY_KEY"].detail, found["key OPENAI_API_KEY"].detail) == ("set", "not set")

@@ -35,7 +35,7 @@ KEPT = ("projects", "migrations", "prompts", "run_numbers", "sqlite_stat1")
 
 def test_a_name_is_used_once_and_an_unknown_one_names_the_known(project_db: Path) -> None:
     with connect(project_db) as db:
-        with pytest.raises(NotFoundError, match=r"no project “a”.*recjudge import"):
+        with pytest.raises(NotFoundError, match=r"no project “a”.*an import creates one"):
             project_id(db, "a")
         assert create_project(db, "  films ") == project_id(db, "films")
         for name, says in (("films", "already"), ("  ", "needs a name")):

@@ -231,7 +231,7 @@ def _by_attribute(db: Database, project_id: int, attribute: str) -> Segments:
         raise UsageError(
             f"no user has an attribute “{one_line(attribute, 60)}”",
             f"Available: {known}." if known else "No user has attributes.",
-            f"--by also takes {ACTIVITY} and {CONTEXT}.",
+            f"{ACTIVITY} and {CONTEXT} are groups too.",
         )
     users = grouped((value, user) for user, value in values.items())
     by_size = sorted(users, key=lambda value: (-len(users[value]), value))

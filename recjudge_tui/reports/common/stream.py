@@ -43,7 +43,7 @@ def format_of(path: Path) -> ExportFormat:
         raise UsageError(
             f"no export format for “{path.name}”",
             "The format follows the ending of the file name.",
-            "Use .csv, .jsonl, .json or .parquet, or --format.",
+            "Use .csv, .jsonl, .json or .parquet, or name the format.",
         )
     return known
 

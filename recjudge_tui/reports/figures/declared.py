@@ -57,13 +57,10 @@ class About:
     `strict`: a value that does not exist is an error; otherwise the figure chooses another.
     """
 
-    def __init__(
-        self, question: Asked, cases: CaseSelection, given: Mapping[str, str], *, strict: bool
-    ) -> None:
-        self.project, self.topic, self.cases, self.named = (
-            question.project, question.topic, cases, question.named,
-        )  # fmt: skip
+    def __init__(self, empty: Figure, question: Asked, given: Mapping[str, str], *, strict: bool) -> None:
+        self.project, self.topic, self.named = question.project, question.topic, question.named
         self.raters, self.people = question.raters, question.people
+        self.empty, self.cases = empty, empty.cases
         self.choices: dict[str, Choice] = {}
         self.given, self._strict = given, strict
 
@@ -106,25 +103,31 @@ class About:
             served_from=occasions.start, served_to=occasions.end, **given,
         )  # fmt: skip
 
+    def figure(
+        self, title: str, caption: str, table: Table, marks: Callable[[], Marks], who: str, what: str = "",
+        says: tuple[str, ...] = ("n", "failed"),
+    ) -> Figure:  # fmt: skip
+        """The figure of a report's rows, for the fields of `Figure`; without rows there are no marks, and notes say why."""
+        from recjudge_tui.reports.common import segments
+
+        systems, occasions = self.cases.systems, self.cases.occasions
+        table = segments.about_occasions(segments.about_systems(table, systems), occasions)
+        if not table.rows:
+            return replace(self.empty, choices=self.choices, notes=table.notes)
+        beside = [*_about_raters(self, table.rows), *([segments.systems_note(systems)] if systems else [])]
+        beside += [segments.occasions_note(occasions)] if occasions != EVERY_OCCASION else []
+        caption = " ".join((caption, *(f"{note[:1].upper()}{note[1:]}." for note in beside)))
+        return replace(
+            self.empty, title=title, caption=caption, table=table, marks=marks(), notes=table.notes, choices=self.choices,
+            who=who, what=what, says=says,
+        )  # fmt: skip
+
 
 _LACKING = {
     "truth": ("no person judged this, so there is no truth for a comparison", "", "Import labels."),
     "rater": ("only people judged this", "", "Start a run."),
     "metric": ("no offline metric can be computed for these lists",),
 }
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What a figure's function makes of a report; see `Figure`."""
-
-    title: str
-    caption: str
-    table: Table
-    marks: Callable[[], Marks]
-    who: str
-    what: str = ""
-    says: tuple[str, ...] = ("n", "failed")
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class FigureKind:
     title: str
     about: str
     options: tuple[Option, ...]
-    draw: Callable[[About], Drawn]
+    draw: Callable[[About], Figure]
     value: str
     cases: Callable[[Project, Figure, Row], Iterable[int]] | None = None
     suits: Callable[[ProtocolFacts], bool] = lambda _: True
@@ -162,7 +165,7 @@ BOARD_WHO = "{system}, judged by {rater}"
 BOARD_SAYS = ("win_rate", "wins", "ties", "position_ties", "losses", "n", "failed")
 
 
-def _leaderboard(about: About) -> Drawn:
+def _leaderboard(about: About) -> Figure:
     from recjudge_tui.reports.leaderboard import methods_of
 
     topic = about.topic
@@ -190,10 +193,10 @@ def _leaderboard(about: About) -> Drawn:
 
     title = f"Leaderboard: {topic.text()}, {METHOD_NAMES[method]}{by}, {CI}"
     says = BOARD_SAYS[1:] if method == "winrate" else BOARD_SAYS
-    return Drawn(title, caption, table, marks, BOARD_WHO, METHOD_NAMES[method], says)
+    return about.figure(title, caption, table, marks, BOARD_WHO, METHOD_NAMES[method], says)
 
 
-def _label_shares(about: About) -> Drawn:
+def _label_shares(about: About) -> Figure:
     rater, topic = about.choose("rater", about.raters), about.topic
     about.need("rater")
     table = about.report("leaderboard", rater=rater, method="share")
@@ -211,7 +214,7 @@ def _label_shares(about: About) -> Drawn:
         )
 
     title = f"Shares of labels by system: {rater}, {topic.text()}"
-    return Drawn(title, caption, table, marks, who="{system} by {rater}", what="{label}")
+    return about.figure(title, caption, table, marks, who="{system} by {rater}", what="{label}")
 
 
 # a grid of more systems cannot be read: the first and the last of the ranking, or those next to a chosen one
@@ -220,7 +223,7 @@ _MOST, _ENDS, _FIRST_AND_LAST = 14, 6, "first and last"
 _STRONGEST = math.log(4)
 
 
-def _q_matrix(about: About) -> Drawn:
+def _q_matrix(about: About) -> Figure:
     from recjudge_tui.stats.defaults import ALPHA
     from recjudge_tui.store.data import known_systems
 
@@ -258,7 +261,7 @@ def _q_matrix(about: About) -> Drawn:
         return Grid(shown, shown, cells, "system", "against", signed=True, below_title=CI)
 
     title = f"Q of the system down against the one across, judged by {rater}"
-    return Drawn(title, caption, table, marks, who="{system} against {opponent}, judged by {rater}", what="Q",
+    return about.figure(title, caption, table, marks, who="{system} against {opponent}, judged by {rater}", what="Q",
                  says=("wins", "ties", "position_ties", "losses", "n", "failed", "p", "p_holm"))  # fmt: skip
 
 
@@ -268,7 +271,7 @@ def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
     return cases_between(project.db, project.id, str(row["system"]), str(row["opponent"]))
 
 
-def _q_metric(about: About) -> Drawn:
+def _q_metric(about: About) -> Figure:
     from recjudge_tui.reports.declare import table_of
     from recjudge_tui.reports.side_by_side import NATURAL
     from recjudge_tui.stats.defaults import TOP_K
@@ -305,7 +308,9 @@ def _q_metric(about: About) -> Drawn:
         return Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
 
     title = f"Q by {rater} against {metric}"
-    return Drawn(title, caption, table, marks, who="{system}", what="Q", says=("metric", "measured", "n"))
+    return about.figure(
+        title, caption, table, marks, who="{system}", what="Q", says=("metric", "measured", "n")
+    )
 
 
 def _measured(about: About, rater: str) -> dict[str, dict[str, float]]:
@@ -345,7 +350,7 @@ def _metric_name(row: Row) -> str:
     return str(row["metric"]) if row["k"] is None else f"{row['metric']}@{row['k']}"
 
 
-def _flags(about: About) -> Drawn:
+def _flags(about: About) -> Figure:
     from recjudge_tui.shapes import ANY_ISSUE
 
     rater, topic = about.choose("rater", about.raters), about.topic
@@ -391,7 +396,7 @@ def _flags(about: About) -> Drawn:
 
     who = "{system}, {issue}" + (" at rank {rank}" if by_rank else "") + ", flagged by {rater}"
     title = f"Flagged {unit} by system: {rater}, {topic.text()}"
-    return Drawn(title, caption, table, marks, who.replace("{issue}", f"{ANY_ISSUE} issue") if by_rank else who,
+    return about.figure(title, caption, table, marks, who.replace("{issue}", f"{ANY_ISSUE} issue") if by_rank else who,
                  f"share of {unit}", ("count", "n", "people", "people_n"))  # fmt: skip
 
 
@@ -404,7 +409,7 @@ def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
     return flagged_cases(project, selection, row, figure.chosen("of")) if row["count"] else ()
 
 
-def _trend(about: About) -> Drawn:
+def _trend(about: About) -> Figure:
     from recjudge_tui.reports.declare import on_cases
     from recjudge_tui.reports.trend import FLAGS, WIN_RATE
     from recjudge_tui.store.cases import has_dated_cases
@@ -453,7 +458,7 @@ def _trend(about: About) -> Drawn:
 
     table = replace(table, rows=rows, notes=(*said, *table.notes))
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
-    return Drawn(title, caption, table, marks, "{system}, {period}, judged by {rater}", figure)
+    return about.figure(title, caption, table, marks, "{system}, {period}, judged by {rater}", figure)
 
 
 def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
@@ -466,7 +471,7 @@ def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
 # ---- raters ----------------------------------------------------------------------------------------------------------
 
 
-def _confusion(about: About) -> Drawn:
+def _confusion(about: About) -> Figure:
     rater = about.choose("rater", about.raters)
     others = [name for name in about.raters if name != rater]
     truth = about.choose("truth", others, about.people[0] if about.people else "")
@@ -498,18 +503,18 @@ def _confusion(about: About) -> Drawn:
 
     title = f"{rater} (down) against {truth} (across), n={n:,}"
     who = "{rater_a} {label_a}, {rater_b} {label_b}"
-    return Drawn(title, caption, table, marks, who, "", ("share", "n"))
+    return about.figure(title, caption, table, marks, who, "", ("share", "n"))
 
 
 def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
     from recjudge_tui.reports.agreement import cell_cases
 
-    about = About(Asked(project, figure.topics, figure.topic, (), ()), figure.cases, {}, strict=False)
+    about = About(figure, Asked(project, figure.topics, figure.topic, (), ()), {}, strict=False)
     raters = (str(row["rater_a"]), str(row["rater_b"]))
     return cell_cases(project, row, about.options("agreement", raters=raters, confusion=True)[1])
 
 
-def _ensembles(about: About) -> Drawn:
+def _ensembles(about: About) -> Figure:
     from recjudge_tui.stats.registry import CORRELATIONS, label_of
 
     truth, level = about.choose("truth", about.people), about.choose("level", LEVEL_NAMES)
@@ -543,12 +548,11 @@ def _ensembles(about: About) -> Drawn:
 
     title = f"Means of 1 to {len(rows)} raters against {truth}: lowest, mean, highest"
     says = ("n", "max", "best", "min", "worst", "q1", "median", "q3")
-    return Drawn(title, caption, table, marks, "{size} of the raters, {subsets} sets", "mean", says)
+    return about.figure(title, caption, table, marks, "{size} of the raters, {subsets} sets", "mean", says)
 
 
-def _runs(about: About) -> Drawn:
+def _runs(about: About) -> Figure:
     from recjudge_tui.reports.common.scales import categories, statistic_of
-    from recjudge_tui.reports.figures.runs import runs_table
     from recjudge_tui.stats.registry import STATISTICS, label_of
 
     topic, facts = about.topic, protocol_facts(about.topic.protocol)
@@ -563,9 +567,7 @@ def _runs(about: About) -> Drawn:
     truth = about.choose("truth", about.people)
     stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
     about.need("truth")
-    table = runs_table(
-        about.project, Selection(*topic, readers=True, cases=about.cases), about.named, truth, stat
-    )
+    table = _runs_table(about, truth, stat)
     top = next((top for row in table.rows if (top := real(row["ceiling"])) is not None), None)
     caption = (
         f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases per run')};"
@@ -591,7 +593,64 @@ def _runs(about: About) -> Drawn:
     who = "run {run}, {rater}, {started:.16}"
     what = f"{label_of(stat)} with {name_text(truth, 40)}"
     title = f"{label_of(stat)} of each run with {truth}, {CI}"
-    return Drawn(title, caption, table, marks, who, what, ("n", "verdicts"))
+    return about.figure(title, caption, table, marks, who, what, ("n", "verdicts"))
+
+
+def _runs_table(about: About, truth: str, stat: str) -> Table:
+    """One row per run of the question, oldest first: the statistic of its own verdicts with `truth`, even if a later run of
+    its rater judged the same cases; undefined if they share no case."""
+    import numpy as np
+
+    from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
+    from recjudge_tui.reports.common.scales import rater_notes
+    from recjudge_tui.reports.rater_pairs import People, by_labels, label_sets, pair_estimates
+    from recjudge_tui.shapes import meet
+    from recjudge_tui.stats.estimate import join_notes, undefined
+    from recjudge_tui.stats.registry import CORRELATIONS
+    from recjudge_tui.store.answers import cases_by_run
+    from recjudge_tui.store.ratings import run_verdicts
+
+    (protocol, aspect), db = about.topic, about.project.db
+    judged = cases_by_run(db, about.project.id, protocol, aspect)
+    judged = [run for run in judged if not about.named or run.rater in about.named]
+    met = meet(about.project, Selection(protocol, aspect, readers=True, cases=about.cases), truth)
+    meetings = {m.a.rater: m for m in met.meetings if m.a.protocol == protocol}
+    labels, people, known = label_sets(met), People(met), met.ratings.raters
+    rows: list[Row] = []
+    for run in judged:
+        meeting, top = meetings.get(run.rater), None
+        estimate = undefined(f"{run.rater} and {truth} share no question")
+        if meeting is not None:
+            own = run_verdicts(db, run.id, aspect, met.ratings.cases)
+            verdicts = {**met.ratings.verdicts, meeting.a: own}
+            of_run = replace(met, ratings=replace(met.ratings, verdicts=verdicts))
+            both = of_run.pairs(meeting, np.isin(met.ratings.cases.ids, run.cases)).complete
+            fits = stat in CORRELATIONS or by_labels(meeting, met)
+            if not fits:
+                estimate = undefined("a scale without labels")
+            elif both.n == 0:
+                estimate = undefined(
+                    "no case that both judged" if run.cases else "no verdict is from this run"
+                )
+            else:
+                estimate = pair_estimates(both, labels[meeting], (stat,))[stat]
+                estimate = replace(estimate, note=join_notes(estimate.note, both.seen.words()))
+            if fits:
+                every = met.pairs(meeting).complete
+                ceiling = people.ceiling(meeting, every, labels[meeting], (stat,), "dataset").people
+                top = ceiling[stat].value if stat in ceiling else None
+        rows.append({
+            "run": str(run.id), "started": run.started, "rater": run.rater, "truth": truth, "protocol": protocol,
+            "aspect": aspect, "stat": stat, **estimate_cells(estimate), "ceiling": top, "verdicts": len(run.cases),
+        })  # fmt: skip
+    notes = rater_notes(known[name] for name in (truth, *(run.rater for run in judged)) if name in known)
+    heads = columns(
+        "run|Run", "started|Started|time", "rater", "truth|Against", "protocol aspect", "stat|Statistic", "value",
+        *interval_columns(), "ceiling|(People)|float", "n", "verdicts|(Verdicts)|int", "note",
+    )  # fmt: skip
+    settings = {"protocol": protocol, "truth": truth}
+    notes = notes if rows else [f"no run has judged {protocol} {aspect} yet"]
+    return Table("Agreement over runs", heads, tuple(rows), tuple(notes), settings)
 
 
 def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
@@ -601,7 +660,7 @@ def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
     return next((run.cases for run in runs if str(run.id) == row["run"]), ())
 
 
-def _calibration(about: About) -> Drawn:
+def _calibration(about: About) -> Figure:
     from recjudge_tui.reports.calibration import (
         GIVEN,
         STAGES,
@@ -646,7 +705,7 @@ def _calibration(about: About) -> Drawn:
 
     table = replace(table, notes=(*errors, *table.notes))
     who = "confidence {low:.2f} to {high:.2f} {stage}"
-    return Drawn(f"Calibration of {rater} against {truth}, n={n}", caption, table, marks, who, "right in",
+    return about.figure(f"Calibration of {rater} against {truth}, n={n}", caption, table, marks, who, "right in",
                  ("confidence", "n", "gap"))  # fmt: skip
 
 
@@ -784,12 +843,6 @@ def figure(
     With `strict`, values that do not fit raise UsageError or NotFoundError, and a figure without numbers raises
     RecjudgeError. Otherwise such a figure has no rows, and its notes say why.
     """
-    from recjudge_tui.reports.common.segments import (
-        about_occasions,
-        about_systems,
-        occasions_note,
-        systems_note,
-    )
     from recjudge_tui.store.cases import check_contexts
     from recjudge_tui.store.data import check_systems
 
@@ -809,38 +862,24 @@ def figure(
         judged = dict.fromkeys(t.protocol for t in every if t.protocol in kind.protocols)
         advice = f"choose one about {' or '.join(judged)}" if judged else "this project has none"
         return replace(empty, notes=(f"{kind.lacks.format(topic.protocol)}: {advice}",))
-    choices: Mapping[str, Choice] = {}
+    about = None
     try:
         check_contexts(project.db, project.id, occasions)
         check_systems(project.db, project.id, systems)
-        about = About(asked(project, topic, every, raters), cases, given, strict=strict)
-        choices = about.choices
+        about = About(empty, asked(project, topic, every, raters), given, strict=strict)
         drawn = kind.draw(about)
     except RecjudgeError as error:
         if strict:
             raise
         said = tuple(part for part in (error.title, error.cause, error.next_step) if part)
-        return replace(empty, choices=choices, notes=said)
-    table = about_occasions(about_systems(drawn.table, systems), occasions)
-    if not table.rows and strict:
-        why = "; ".join(table.notes) or "There is nothing to draw."
+        return replace(empty, choices=about.choices if about else {}, notes=said)
+    if not drawn.rows and strict:
+        why = "; ".join(drawn.notes) or "There is nothing to draw."
         raise RecjudgeError(f"no figure “{name}” of {topic.text()}", why)
-    if not table.rows:
-        return replace(empty, choices=choices, notes=table.notes)
-    sentences = [drawn.caption, *_about_raters(about, table.rows)]
-    sentences += [_sentence(systems_note(systems))] if systems else []
-    sentences += [_sentence(occasions_note(occasions))] if occasions != EVERY_OCCASION else []
-    return replace(
-        empty, title=drawn.title, caption=" ".join(sentences), table=table, marks=drawn.marks(), notes=table.notes,
-        choices=choices, who=drawn.who, what=drawn.what, says=drawn.says,
-    )  # fmt: skip
+    return drawn
 
 
-def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}."
-
-
-def _about_raters(about: About, rows: Iterable[Row]) -> Iterator[str]:
+def _about_raters(about: About, rows: Iterable[Row]) -> list[str]:
     """Sentences for the caption about the raters in a figure."""
     from recjudge_tui.reports.common.scales import combined_notes
     from recjudge_tui.store.ratings import project_raters
@@ -849,8 +888,7 @@ def _about_raters(about: About, rows: Iterable[Row]) -> Iterator[str]:
     raters = project_raters(about.project.db, about.project.id)
     shown = {about.choices[key].value for key in keys if key in about.choices}
     shown |= {str(row[key]) for row in rows for key in keys if key in row}
-    for note in combined_notes(raters[name] for name in shown if name in raters):
-        yield f"{note}."
+    return combined_notes(raters[name] for name in shown if name in raters)
 
 
 def _chosen(every: Sequence[Topic], wanted: Topic, protocols: tuple[str, ...]) -> Topic:

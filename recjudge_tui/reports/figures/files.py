@@ -6,15 +6,19 @@ Colour-blind readers can tell the colours apart; markers, hatches or printed val
 from __future__ import annotations
 
 import io
-import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
 
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.errors import RecjudgeError, StoreError, UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import whole_file
+from recjudge_tui.reports.common.table import writing
 from recjudge_tui.reports.figures.marks import (
     Bars,
     Figure,
@@ -69,28 +73,21 @@ _METADATA: dict[str, dict[str, str | None]] = {
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-class Picture(NamedTuple):
-    """The content of a picture file, and notes for the user."""
-
-    content: bytes
-    notes: tuple[str, ...] = ()
-
-
 def picture_format(path: Path) -> str:
     """svg, png or pdf, from the file's ending. Raises UsageError for another."""
     ending = path.suffix.lower()
     if ending not in PICTURES:
-        raise UsageError(
-            f"no picture format for “{path.name}”",
-            "The format follows the ending of the file name.",
-            f"Use {', '.join(PICTURES[:-1])} or {PICTURES[-1]}.",
-        )
+        follows = "The format follows the ending of the file name."
+        use = f"Use {', '.join(PICTURES[:-1])} or {PICTURES[-1]}."
+        raise UsageError(f"no picture format for “{path.name}”", follows, use)
     return ending[1:]
 
 
-def draw_picture(figure: Figure, fmt: str, columns: int = 1, *, caption: bool = True) -> Picture:
-    """The figure, `columns` (1 or 2) of a page wide. Raises RecjudgeError without Matplotlib, and if every number is
-    undefined."""
+def draw_picture(
+    figure: Figure, fmt: str, columns: int = 1, *, caption: bool = True
+) -> tuple[bytes, tuple[str, ...]]:
+    """The content of a file of the figure, `columns` (1 or 2) of a page wide, and notes for the user. Raises RecjudgeError
+    without Matplotlib, and if every number is undefined."""
     if figure.marks is None or all(row[figure.value] is None for row in figure.rows):
         reasons = dict.fromkeys(str(row.get("note") or "") for row in figure.rows)
         why = "; ".join(reason for reason in reasons if reason) or "; ".join(figure.notes)
@@ -106,8 +103,7 @@ def draw_picture(figure: Figure, fmt: str, columns: int = 1, *, caption: bool = 
         warnings.simplefilter("always")
         with style.context(["default", _style()]):
             content = _bytes(figure.marks, figure.caption if caption else "", fmt, columns)
-    notes = (_NO_GLYPH,) if any("missing from" in str(warning.message) for warning in caught) else ()
-    return Picture(content, notes)
+    return content, (_NO_GLYPH,) if any("missing from" in str(one.message) for one in caught) else ()
 
 
 def save_figure(figure: Figure, path: Path, columns: int = 1, *, caption: bool = True) -> tuple[str, ...]:
@@ -115,15 +111,10 @@ def save_figure(figure: Figure, path: Path, columns: int = 1, *, caption: bool =
 
     Raises UsageError for an ending of another kind of file, StoreError when it cannot be written.
     """
-    picture = draw_picture(figure, picture_format(path), columns, caption=caption)
-    try:
-        with whole_file(path) as draft:
-            draft.write_bytes(picture.content)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written", f"{error.strerror}.", "Choose another place."
-        ) from error
-    return picture.notes
+    content, notes = draw_picture(figure, picture_format(path), columns, caption=caption)
+    with writing(path), whole_file(path) as draft:
+        draft.write_bytes(content)
+    return notes
 
 
 def _bytes(marks: Marks, caption: str, fmt: str, columns: int) -> bytes:
@@ -294,7 +285,7 @@ def _scatter(paper: Paper, marks: Scatter) -> None:
         taken.append((x - 0.012, min(low, y - 0.02), x + 0.012, max(high, y + 0.02)))
     for mark in points:
         name = _text(mark.name, 20)
-        wide, tall = cells(name) * 0.05 / (paper.get_figwidth() - 0.6), 0.055
+        wide, tall = cell_len(name) * 0.05 / (paper.get_figwidth() - 0.6), 0.055
         x, y = place(mark.x, mark.value or 0.0)
         sides = (1, -1) if x < 0.75 else (-1, 1)
         boxes = [
@@ -377,7 +368,7 @@ def _ticks(ax: Axes, marks: Lines, width: float) -> None:
     room = (width - 0.6) / len(marks.ticks)
     changes = {round(at): (one_line(name, 24),) for at, name in marks.changes.items()}
     details = {round(mark.x): mark.details for mark in marks.marks} if room >= _DETAILED else {}
-    longest = max(map(cells, map(_text, marks.ticks)))
+    longest = max(map(cell_len, map(_text, marks.ticks)))
     step = max(round(max(longest * _CELL, _TICK) / room), 1)
     places = [
         at
@@ -396,8 +387,8 @@ def _grid(paper: Paper, marks: Grid) -> None:
 
     limit = round(paper.get_figwidth() * 5)
     down, across = ([_text(name, limit) for name in names] for names in (marks.rows, marks.columns))
-    wide = max((paper.get_figwidth() - max([*map(cells, down), 4]) * _CELL - 0.35) / len(across), 0.12)
-    longest_head = max(map(cells, across)) * _CELL
+    wide = max((paper.get_figwidth() - max([*map(cell_len, down), 4]) * _CELL - 0.35) / len(across), 0.12)
+    longest_head = max(map(cell_len, across)) * _CELL
     upright = longest_head > wide
     tall = min(max(wide * 0.62, 0.24), 0.55)
     paper.set_figheight(tall * len(down) + 0.75 + (longest_head if upright else 0))
@@ -495,7 +486,7 @@ def _legend_above(paper: Paper, handles: Sequence[Artist], names: Sequence[str],
     if not labels:
         return 0.0
     # Matplotlib counts the handle and the gaps in multiples of the font size
-    column = max(map(cells, labels)) * _LETTER + (handle + 2.5) * _LEGEND / 72
+    column = max(map(cell_len, labels)) * _LETTER + (handle + 2.5) * _LEGEND / 72
     columns = max(min(len(labels), most, int(paper.get_figwidth() / column)), 1)
     numbers = [str(at) for at in range(len(labels))]
     legend = paper.legend(handles, numbers, loc="outside upper center", ncols=columns, handlelength=handle,
@@ -513,10 +504,9 @@ def _ink(background: str) -> str:
 
 def _between(ramp: Sequence[str], share: float) -> str:
     """The colour of a ramp at a share from 0 to 1."""
-    at = min(int(share * (len(ramp) - 1)), len(ramp) - 2)
-    part = share * (len(ramp) - 1) - at
-    pairs = ((int(ramp[at][i : i + 2], 16), int(ramp[at + 1][i : i + 2], 16)) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(lighter * (1 - part) + darker * part):02x}" for lighter, darker in pairs)
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+    return to_hex(LinearSegmentedColormap.from_list("", ramp)(share))
 
 
 # XML cannot contain these two
@@ -530,17 +520,5 @@ def _text(name: object, limit: int = 28) -> str:
 
 def wrapped(words: str, width: int) -> list[str]:
     """Safe lines of at most `width` cells, where a wide character takes two; longer words are cut."""
-    lines, line, taken = [], "", 0
-    for word in safe_text(words.translate(_NO_XML)).split():
-        step = width if cells(word) == len(word) else max(width // 2, 1)
-        for part in (word[at : at + step] for at in range(0, len(word), step)):
-            wide = cells(part)
-            if line and taken + 1 + wide > width:
-                lines.append(line)
-                line, taken = "", 0
-            line, taken = (f"{line} {part}", taken + 1 + wide) if line else (part, wide)
-    return [*lines, line] if line else lines
-
-
-def cells(words: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in words)
+    text = Text(" ".join(safe_text(words.translate(_NO_XML)).split()))
+    return [line.plain.rstrip() for line in text.wrap(Console(), width)]

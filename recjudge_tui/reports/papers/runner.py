@@ -475,9 +475,8 @@ class _Run:
             figure = Figure(at, where, name, project=own.project.name)
             if figure.key not in self.known:
                 value = _result(rule["compute"], _Names(self, figure, rule))
-                self.known[figure.key] = replace(
-                    figure, value=value, why="" if value is not None else "undefined"
-                )
+                why = "" if value is not None else "undefined"
+                self.known[figure.key] = replace(figure, value=value, why=why)
 
 
 def _several(value: str | list[str]) -> list[str]:
@@ -610,22 +609,22 @@ def reproduce(name: str, sources: Mapping[str, Project | Missing], own: Own | No
     run = _Run(paper, sources, own)
     figures = list(run.known.values())
     if own is not None:
-        _check_own(run, own, figures)
+        names = {part for f in figures if f.project for part in (*f.where, f.name)}
+        absent = [name for name in own.raters if not any(name in part for part in names)]
+        if absent or not names:
+            who = f"“{absent[0]}” has judged nothing" if absent else "no rater has judged anything"
+            raise NotFoundError(
+                f"{who} in the project {own.project.name} that this paper reports",
+                run.lacking or "; ".join(dict.fromkeys(run.reasons)), "Ask a judge first.",
+            )  # fmt: skip
     tables = [_laid_out(run, at, [f for f in figures if f.at == at]) for at in range(len(paper["tables"]))]
     tables += [] if own is None else _own_tables(run, own, figures)
     settings: dict[str, object] = {"paper": paper["source"]}
     if own is not None:
         settings |= {"project": own.project.name, "raters": list(own.raters)}
     rows = _as_rows(run, figures, settings)
-    return Reproduction(
-        Page(
-            f"Reproduced: {paper['source']}",
-            (rows.answer, *filter(None, [run.lacking])),
-            tuple(tables),
-            settings,
-        ),
-        rows,
-    )
+    lead = tuple(filter(None, (rows.answer, run.lacking)))
+    return Reproduction(Page(rows.title, lead, tuple(tables), settings), rows)
 
 
 def of_project(project: Project) -> Reproduction:
@@ -642,19 +641,7 @@ def of_project(project: Project) -> Reproduction:
     )
 
 
-NO_MARKUP = Missing("needs --data", "this figure is computed from HTML, which the import turned into text")
-
-
-def _check_own(run: _Run, own: Own, figures: Sequence[Figure]) -> None:
-    names = {part for f in figures if f.project for part in (*f.where, f.name)}
-    absent = [name for name in own.raters if not any(name in part for part in names)]
-    if absent or not names:
-        who = f"“{absent[0]}” has judged nothing" if absent else "no rater has judged anything"
-        raise NotFoundError(
-            f"{who} in the project {own.project.name} that this paper reports",
-            run.lacking or "; ".join(dict.fromkeys(run.reasons)),
-            "Ask a judge first.",
-        )
+NO_MARKUP = Missing("needs data", "this figure is computed from HTML, which the import turned into text")
 
 
 def _laid_out(run: _Run, at: int, figures: Sequence[Figure]) -> Table:
@@ -684,13 +671,7 @@ def _laid_out(run: _Run, at: int, figures: Sequence[Figure]) -> Table:
     for (new_section, row), cells in lines.items():
         if new_section != section:
             section = new_section
-            rows.append(
-                {
-                    **dict.fromkeys(map(_label, shown), ""),
-                    **dict.fromkeys((*heads, "figures"), ""),
-                    heads[0]: section,
-                }
-            )
+            rows.append(dict.fromkeys((*map(_label, shown), *heads, "figures"), "") | {heads[0]: section})
         for kind in _kinds([figure for found in cells.values() for figure in found]):
             said = {_label(column): _cell(found, kind, *shown[column]) for column, found in cells.items()}
             rows.append({**dict(zip(heads, row, strict=True)), "figures": kind, **said})
@@ -825,11 +806,12 @@ def _as_rows(run: _Run, figures: Sequence[Figure], settings: Mapping[str, object
         }  # fmt: skip
         if f.printed:
             row |= {"printed": f.printed, "published": f.published}
-            if f.value is not None:
-                row |= {
-                    "recomputed": round(f.value, f.decimals + 2),
-                    "difference": round(f.value - f.published, f.decimals + 2),
-                }
+        if f.printed and f.value is not None:
+            rounded_to = f.decimals + 2
+            row |= {
+                "recomputed": round(f.value, rounded_to),
+                "difference": round(f.value - f.published, rounded_to),
+            }
         rows.append(row)
     names = [column.name for column in heads]
     notes = [text if of == "text" else f"Table {of}: {text}" for of, text in run.paper["remarks"]]

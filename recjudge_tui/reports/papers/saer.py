@@ -61,31 +61,19 @@ def saer_page(project: Project, stages: Stages) -> Page:
     if stages.second is not None:
         tables.append(titled(replace(board, answer=""), "Lists in pairs: leaderboard"))
     if rows:
-        tables.append(
-            replace(agreed[0], title="Agreement with people", rows=rows, notes=(), answer="", brief=None)
-        )
-    lead = [
-        *_pairs(project, stages, board),
-        *_left_out(stages, shares),
-        shares.answer,
-        *_stages(stages, shares, board),
-        *(table.answer for table in agreed),
-        *(
-            []
-            if rows
-            else ["No person judged any of these cases: how far this judge can be trusted here is unknown."]
-        ),
-        _bill(cost),
-    ]
+        title = "Agreement with people"
+        tables.append(replace(agreed[0], title=title, rows=rows, notes=(), answer="", brief=None))
     run = run_row(project.db, stages.first)
-    if run["rater_kind"] == "rules":
-        lead.append(f"{rules_note(rater)}.")
+    unknown = "No person judged any of these cases: how far this judge can be trusted here is unknown."
+    lead = [
+        *_pairs(project, stages, board), *_left_out(stages, shares), shares.answer, *_stages(stages, shares, board),
+        *(table.answer for table in agreed), "" if rows else unknown, _bill(cost),
+        f"{rules_note(rater)}." if run["rater_kind"] == "rules" else "",
+    ]  # fmt: skip
+    runs = [run for run in (stages.first, stages.second) if run is not None]
     settings = {
-        "rater": rater,
-        "runs": [run for run in (stages.first, stages.second) if run is not None],
-        "drop_poor_over": stages.threshold,
-        "left_out": dict(stages.left_out),
-    }
+        "rater": rater, "runs": runs, "drop_poor_over": stages.threshold, "left_out": dict(stages.left_out),
+    }  # fmt: skip
     title = f"SAER: {run['project']}, judged by {rater}"
     return Page(title, tuple(filter(None, lead)), (*tables, cost), settings)
 
@@ -154,11 +142,7 @@ def _stages(stages: Stages, shares: Table, board: Table) -> Iterator[str]:
     elif alone and paired:
         yield f"The stages disagree: alone, {alone} is {labels[0]} most often; in pairs, {paired} is better."
     else:
-        rated = (
-            f"{alone} is {labels[0]} most often"
-            if alone
-            else f"no system is shown to be {labels[0]} most often"
-        )
+        rated = f"{alone or 'no system'} is {'' if alone else 'shown to be '}{labels[0]} most often"
         judged = f"{paired} is better" if paired else "no system is shown to be first"
         yield f"Alone, {rated}; in pairs, {judged}."
 

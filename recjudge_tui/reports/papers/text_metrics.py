@@ -8,10 +8,11 @@ added to both counts for every order of n-grams.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from html.parser import HTMLParser
+from html import unescape
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.errors import RunError
@@ -54,21 +55,13 @@ def with_text_metrics(project: Project) -> Project | Missing:
     return project
 
 
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.parts.append(data)
+# an attribute may hold signs of tags
+_TAG = re.compile(r"""<[A-Za-z/!](?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
 def bare_text(markup: str) -> str:
     """The text between the tags, with all blanks, including one at the end."""
-    parser = _Text()
-    parser.feed(markup)
-    parser.close()
-    return "".join(parser.parts)
+    return unescape(_TAG.sub("", markup))
 
 
 def jieba_words() -> Cut | None:

@@ -62,7 +62,7 @@ def test_a_judge_of_ones_own(tmp_path: Path) -> None:
     # the project holds the released scores, so the annotators are recomputed from it
     assert all(row["n"] == 40 for row in found["rows"] if row["evaluator"] == "Average" and row["n"])
     assert {row["result"] for row in found["rows"] if row["evaluator"] == "BLEU-1"} == {
-        "needs --data",
+        "needs data",
         "follows",
     }
     assert "my judge" in run("zhang2024", "-p", "zhang", "--rater", "my judge", "--db", db)

@@ -120,12 +120,12 @@ def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys
         (
             ("--by", "height"),
             2,
-            "no user has an attribute “height” Available: age, plan. --by also takes activity",
+            "no user has an attribute “height” Available: age, plan. activity and",
         ),
         (("--context", "desk"), 1, "no context “desk” in this project There are “” (none), “cart”, “home”."),
         (("--context", "desk", "--by", "plan"), 1, "no context “desk”"),
         (("--from", "soon"), 2, "“soon” is not a time"),
-        (("--from", "2024-06-01", "--to", "2024-05-01"), 2, "--from 2024-06-01 is after --to 2024-05-01"),
+        (("--from", "2024-06-01", "--to", "2024-05-01"), 2, "2024-06-01 is after 2024-05-01"),
     ],
 )
 def test_an_unknown_name_is_refused(

@@ -97,11 +97,11 @@ def test_a_figure_is_drawn_in_each_format_with_its_caption_and_the_same_each_tim
     content, notes = draw_picture(drawn, "svg")
     assert notes == ()
     assert drawn.caption in " ".join(texts(content))
-    assert draw_picture(draw(project, name), "svg").content == content
-    assert drawn.caption not in " ".join(texts(draw_picture(drawn, "svg", caption=False).content))
-    assert draw_picture(drawn, "pdf").content.startswith(b"%PDF")
+    assert draw_picture(draw(project, name), "svg")[0] == content
+    assert drawn.caption not in " ".join(texts(draw_picture(drawn, "svg", caption=False)[0]))
+    assert draw_picture(drawn, "pdf")[0].startswith(b"%PDF")
     for columns, inches in WIDTHS.items():
-        width, height = struct.unpack(">II", draw_picture(drawn, "png", columns).content[16:24])
+        width, height = struct.unpack(">II", draw_picture(drawn, "png", columns)[0][16:24])
         assert width == round(inches * 300)
         assert 200 < height < 4000
 
@@ -114,7 +114,7 @@ def test_a_wide_interval_is_cut_with_an_arrow_and_shrinks_nobody_else(project: P
     assert axis([Mark("a", 2.0, 0.0, 3.0), Mark("b", 1.0, 0.8, 1.2)], doublings=True) == (0.8, 3.0)
     drawn = draw(project, "leaderboard", {"rater": "good"})
     pictures = [
-        draw_picture(replace(drawn, marks=Forest(tuple(marks), "x")), "svg").content
+        draw_picture(replace(drawn, marks=Forest(tuple(marks), "x")), "svg")[0]
         for marks in (narrow, wide)
     ]
     assert [texts(picture).count("0.50") for picture in pictures] == [1, 1]
@@ -203,7 +203,7 @@ def test_flags_are_a_table_intervals_or_ranks(project_db: Path) -> None:
         assert {(mark.name, mark.group): mark.value for mark in marks_of(intervals)}["any", "x"] == 4 / 12
         assert [mark.value for mark in marks_of(ranks) if mark.group == "x"] == [2 / 3, 0, 1 / 3, 1 / 3]
         for drawn in (table, intervals, ranks):
-            assert draw_picture(drawn, "svg").notes == ()
+            assert draw_picture(drawn, "svg")[1] == ()
         row = next(row for row in table.rows if (row["issue"], row["system"]) == ("off-category", "x"))
         cases = behind(Opened.numbered(db, 1), table, row).cases
         assert [db.value("SELECT user_id FROM cases WHERE id = ?", (case,)) for case in cases or ()] == ["u1"]
@@ -214,7 +214,7 @@ def test_q_against_a_metric(project_db: Path) -> None:
     import_labels(project_db)
     with connect(project_db) as db:
         drawn = draw(Project(db, 1), "q-metric", {"rater": "anna", "metric": "urd@10"})
-        assert {"als", "text", "urd@10", "Q"} <= set(texts(draw_picture(drawn, "svg").content))
+        assert {"als", "text", "urd@10", "Q"} <= set(texts(draw_picture(drawn, "svg")[0]))
         assert "no correlation, 2 systems" in drawn.caption
         with pytest.raises(UsageError, match="no metric “nix”"):
             draw(Project(db, 1), "q-metric", {"metric": "nix"})
@@ -230,7 +230,7 @@ def test_hostile_names_are_shown_as_they_are_and_harm_nothing(tmp_path: Path, st
     project = drawn_project(tmp_path / "p.db", systems, f" $x_1${some[3][:60]}{some[4][:60]}{some[5][:60]}")
     for name in ("leaderboard", "label-shares", "q-matrix", "runs"):
         drawn = draw(project, name)
-        said = "".join(texts(draw_picture(drawn, "svg").content))
+        said = "".join(texts(draw_picture(drawn, "svg")[0]))
         assert not [c for c in said if ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066\u200b"]
 
 
@@ -260,7 +260,7 @@ def test_a_file_is_written_whole_or_left_unchanged(project: Project, tmp_path: P
     drawn, path = draw(project, "confusion"), tmp_path / "a.svg"
     path.write_text("old")
     assert save_figure(drawn, path) == ()
-    assert path.read_bytes() == draw_picture(drawn, "svg").content
+    assert path.read_bytes() == draw_picture(drawn, "svg")[0]
     with pytest.raises(UsageError, match=r"no picture format for “a\.jpg”"):
         save_figure(drawn, tmp_path / "a.jpg")
     with pytest.raises(StoreError, match="cannot be written"):

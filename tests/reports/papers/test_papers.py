@@ -44,7 +44,7 @@ TYPED = {"saer": "saer2026", "arena": "arena2024", "zhang2024": "zhang2024"}
 RESULTS = {
     "saer": {"follows": 55, "not determined": 4, "as printed": 6},
     "arena": {"follows": 240, "does not follow": 12, "as printed": 44},
-    "zhang2024": {"follows": 60, "as printed": 161, "needs --data": 84},
+    "zhang2024": {"follows": 60, "as printed": 161, "needs data": 84},
 }
 
 

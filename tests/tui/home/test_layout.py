@@ -6,8 +6,6 @@ import pytest
 
 from recjudge_tui.reports.home import (
     Board,
-    BoardLine,
-    FlagCount,
     FlagShares,
     Home,
     PeopleAgreement,
@@ -21,7 +19,7 @@ from recjudge_tui.store.projects import DataCounts, Labeller
 from recjudge_tui.tui.home import GAP, laid_out, width_of
 from recjudge_tui.tui.widgets import UNICODE, glyphs
 
-_FLAGS = FlagShares("rules", ("als",), (("any", {"als": FlagCount(0.5, 1, 2, "")}),))
+_FLAGS = FlagShares("rules", ("als",), (("any", {"als": (0.5, "")}),))
 
 
 @pytest.mark.parametrize("home", [Home(), Home(flags=_FLAGS), Home(runs=()), Home(flags=_FLAGS, runs=())])
@@ -33,7 +31,7 @@ def test_no_column_stays_empty(home: Home, width: int) -> None:
     assert width - count < count * layout.width + GAP * (count - 1) <= width
 
 
-_SHARE = FlagCount(0.5, 1, 2, "")
+_SHARE = (0.5, "")
 # the longest that each block usually has to say
 _FULL = Home(
     totals=Totals(200, 400, 0, 2, 2, "qwen2.5:14b"),
@@ -43,7 +41,7 @@ _FULL = Home(
     queue=QueueSizes(None, ()),
     flips=(FlipCount("qwen2.5:14b", "pairwise", "overall", 2, 10),),
     board=Board(Topic("explanation", "accuracy"), "qwen2.5:14b", "mean",
-                (BoardLine("als", 1, 2.0, 1.0, 3.0, None, None, None, 5, ""),)),
+                ({"system": "als", "rank": 1, "score": 2.0, "ci_low": 1.0, "ci_high": 3.0, "n": 5, "cases": ""},)),
     agreement=PeopleAgreement("Quadratic weighted κ", "rules", "anna", 0.0, 6),
     flags=FlagShares("rules", ("als", "cooc"), tuple(
         (kind, {"als": _SHARE, "cooc": _SHARE})

@@ -262,7 +262,7 @@ def write(table: Table, _: Screen) -> TableText:
 def _tables(table: Table) -> Iterator[str]:
     paper = _laid_out(table)
     if paper.left_out:
-        yield f"% left out: {', '.join(one_line(label, _LONGEST) for label in paper.left_out)}; --columns chooses"
+        yield f"% left out: {', '.join(one_line(label, _LONGEST) for label in paper.left_out)}"
     notes = list(dict.fromkeys(str(row["note"]) for row in table.rows if _defined(row.get("note"))))
     lines = len(paper.columns[0].cells) if paper.columns else 0
     marks = [""] * lines
