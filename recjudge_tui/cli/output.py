@@ -192,8 +192,8 @@ def command(step: Step, project: str = "") -> str:
     return _COMMANDS[step.action].format_map({**_PLACES, **about}) + (more and f" {more}")
 
 
-# where there is no terminal: when the first line is written, and how often after it
-PLAIN_FIRST_S, PLAIN_EVERY_S = 1.0, 60.0
+# when the first line is written, and where there is no terminal how often after it
+FIRST_S, PLAIN_EVERY_S = 2.0, 60.0
 # how often a line on a terminal updates its seconds
 TICK_S = 1.0
 _CLEAR = "\r\x1b[K"
@@ -202,7 +202,7 @@ _CLEAR = "\r\x1b[K"
 class _Line:
     """One line on stderr about work that takes its time: what, how far, and for how long.
 
-    On a terminal it is written over itself, elsewhere after a second and then once a minute. A line or bar that is opened
+    It begins after FIRST_S; on a terminal it is written over itself, elsewhere repeated once a minute. A line or bar that is opened
     while this one is open stands in for it until it is closed.
     """
 
@@ -214,7 +214,7 @@ class _Line:
         self._text = what
         self._share: float | None = None
         self._began = self._last = monotonic()
-        self._plain_pause_s = PLAIN_FIRST_S
+        self._plain_pause_s = 0.0
         self._is_closed = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
@@ -232,7 +232,7 @@ class _Line:
             terminal = sys.stderr.isatty()
             now = monotonic()
             pause_s = pause_s if terminal else self._plain_pause_s
-            if now - self._last < pause_s or self._open[-1:] != [self]:
+            if now - self._began < FIRST_S or now - self._last < pause_s or self._open[-1:] != [self]:
                 return
             self._last, self._plain_pause_s = now, PLAIN_EVERY_S
             text = f"{self._text}{_times(now - self._began, self._share)}"
@@ -266,19 +266,17 @@ def clear_line() -> None:
 
 
 def _times(elapsed: float, share: float | None = None) -> str:
-    """`, 12 s elapsed, about 30 s remaining`; empty in the first second. The remaining time assumes that the rest proceeds
+    """`, 12 s elapsed, about 30 s remaining`; The remaining time assumes that the rest proceeds
     at the pace so far."""
     from recjudge_tui.reports.runs import span
 
-    if elapsed < 1:
-        return ""
     left = f", about {span(elapsed * (1 - share) / share)} remaining" if share and share < 1 else ""
     return f", {span(elapsed)} elapsed{left}"
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Work without a count: after a second, show the elapsed time."""
+    """Work without a count: after FIRST_S, show the elapsed time."""
     with _Line(what):
         yield
 
