@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -237,6 +236,8 @@ class _Line:
             self._last, self._plain_pause_s = now, PLAIN_EVERY_S
             text = f"{self._text}{_times(now - self._began, self._share)}"
             if terminal:
+                import shutil  # slow to load
+
                 text = _CLEAR + text[: shutil.get_terminal_size().columns - 1]
             with suppress(OSError):  # nobody reads stderr any more; the work continues
                 click.echo(text, nl=not terminal, err=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import READERS, REFERENCES
-from recjudge_tui.project import Project
-from recjudge_tui.store.raters import rater_row
+
+if TYPE_CHECKING:
+    from recjudge_tui.project import Project
 
 
 class Topic(NamedTuple):
@@ -65,6 +66,7 @@ def asked(
 ) -> Asked:
     """A topic with its raters; `known`: the project's topics. Raises NotFoundError for an unknown rater."""
     from recjudge_tui.shapes import rank_of, under_protocol
+    from recjudge_tui.store.raters import rater_row
     from recjudge_tui.store.ratings import project_questions, project_raters, verdict_counts
 
     for name in named:
