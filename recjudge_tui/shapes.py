@@ -191,7 +191,7 @@ def _crowd_members(project: Project, named: tuple[str, ...], raters: Mapping[str
     else:
         chosen = list(dict.fromkeys(str(rater_row(project.db, project.id, name)["name"]) for name in named))
     if len(chosen) < 2:
-        raise UsageError("a crowd needs at least two raters", known, "Name them: --crowd A,B,...")
+        raise UsageError("a crowd needs at least two raters", known, "Name two or more.")
     for name in chosen:
         if raters[name].of_metrics:
             raise UsageError(f"{name} is a metric, and a crowd is made of raters on one scale")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -83,7 +84,7 @@ def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = Fals
         put_text(text) if out is None else save_text(text, out)
     elif isinstance(output, Table):
         (table,) = _chosen_columns(output)
-        table = _as_read(table, known)
+        table = _as_read(table, known, fits=known == "text" and out is None)
         if out is None:
             write_table(table, known)
         else:
@@ -111,28 +112,49 @@ def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
     return with_columns(tables, wanted) if wanted else tables
 
 
-def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
-    """The part of a table that people asked to read, with the options that show the rest; data formats have it all."""
-    from recjudge_tui.reports.common.table import definition, note_kind, readable
+def _as_read(table: Table, fmt: str, *, whole: bool = False, fits: bool = False) -> Table:
+    """The part of a table that people asked to read, with the options that show the rest; data formats have it all.
+
+    `fits`: only as many rows as a screen shows.
+    """
+    from recjudge_tui.reports.common.table import MOST_ROWS, readable, render, stdout_screen
 
     meta = click.get_current_context().meta
     if fmt not in ("text", "plain", "md", "latex", "html"):
         return table
-    whole = whole or bool(meta.get("recjudge.all") or meta.get(COLUMNS))
-    explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
-    seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
-    seen = with_commands(seen)
-    if not left_out or fmt not in ("text", "plain"):
+    asked_all = bool(meta.get("recjudge.all") or meta.get(COLUMNS))
+    whole, explain, notes = whole or asked_all, bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
+    screen = stdout_screen()
+
+    def shown(most: int) -> Table:
+        seen, left_out = readable(table, whole=whole, explain=explain, notes=notes, most=most)
+        if left_out and fmt in ("text", "plain"):
+            seen = _with_more(table, seen, asked_all, explain, notes)
+        return with_commands(seen)
+
+    seen = shown(MOST_ROWS)
+    if whole or not fits or len(seen.rows) < 2:
         return seen
+
+    def too_long(most: int) -> bool:
+        # the prompt takes a line
+        return render(shown(most), "text", screen).text.count("\n") >= screen.lines
+
+    if not too_long(len(seen.rows)):
+        return seen
+    return shown(max(1, bisect_left(range(1, len(seen.rows)), True, key=too_long)))
+
+
+def _with_more(table: Table, seen: Table, whole: bool, explain: bool, notes: str) -> Table:
+    """What is shown of a table, with the options that show the rest of it."""
+    from recjudge_tui.reports.common.table import definition, note_kind
+
     kinds = [note_kind(note) for note in table.notes]
+    said = [note for note in seen.notes if note in table.notes and note_kind(note) != "definition"]
     more = [
         *([] if whole or (table.brief is None and len(table.rows) == len(seen.rows)) else ["--all"]),
         *(["--explain"] if "definition" in kinds and not explain else []),
-        *(
-            ["--notes all"]
-            if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition")
-            else []
-        ),
+        *(["--notes all"] if notes != "all" and len(said) < len(kinds) - kinds.count("definition") else []),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
 
@@ -201,8 +223,8 @@ _CLEAR = "\r\x1b[K"
 class _Line:
     """One line on stderr about work that takes its time: what, how far, and for how long.
 
-    It begins after FIRST_S; on a terminal it is written over itself, elsewhere repeated once a minute. A line or bar that is opened
-    while this one is open stands in for it until it is closed.
+    It begins after FIRST_S; on a terminal it is written over itself, elsewhere repeated once a minute. A line or bar that
+    is opened while this one is open stands in for it until it is closed.
     """
 
     _open: ClassVar[list[_Line | None]] = []

@@ -209,7 +209,10 @@ def pairs_table(project: Project, choose: Options) -> Table:
     if not rows:
         notes.append(nothing(met))
     table = Table("Agreement", shown, tuple(rows), tuple(notes))
-    return replace(table, answer=_answer(rows, met), brief=_brief(rows, met)) if rows else table
+    if not rows:
+        return table
+    known = any(row["value"] is not None for row in rows)
+    return replace(table, answer=_answer(rows, met), brief=_brief(rows, met) if known else Table("Agreement", (), ()))
 
 
 def _who(meeting: Meeting) -> Row:
@@ -478,7 +481,8 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
         line = lines.setdefault((row["rater_a"], *where), {"rater_a": row["rater_a"], **same, "note": ""})
         line[column] = figure_text(row, "value")
         little = few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
-        line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
+        why = str(row["note"]) if row["value"] is None else _withheld(row)
+        line["note"] = join_notes(str(line["note"]), why or little)
         names[column] = None
         if long and row["ceiling"] is not None:
             line["people"] = short(real(row, "ceiling"))
@@ -498,6 +502,11 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
     title += "" if "rater_b" in about else f" with {told[0]['rater_b']}"
     lined = tuple({head.name: line.get(head.name) for head in heads} for line in shown)
     return Table(title, tuple(heads), lined)
+
+
+def _withheld(row: Row) -> str:
+    """Why a figure has no interval; empty if it has one."""
+    return next((part for part in str(row["note"]).split("; ") if part.startswith("no interval")), "")
 
 
 def _question(row: Row, rows: Sequence[Row]) -> str:

@@ -10,8 +10,10 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.scales import is_judging
-from recjudge_tui.reports.common.table import Row, Table, columns
+from recjudge_tui.reports.common.table import Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options, table_of
+from recjudge_tui.reports.words import figure_text
+from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question, Rater, project_questions, project_raters
 
@@ -76,7 +78,13 @@ def benchmark(project: Project, choose: Options) -> Table:
     for table in (strictness, shares, counts, position):
         notes += table.notes
     settings: dict[str, object] = {"judge": judge, "annotators": list(annotators), **consensus}
-    return Table("Human benchmark", _COLUMNS, tuple(rows), tuple(dict.fromkeys(notes)), settings)
+    answer = next((row for row in rows if row["part"] == "agreement" and row["rater"] == judge), None)
+    said = "" if answer is None else (
+        f"{judge} and {answer['of']}, {answer['protocol']}: {label_of(str(answer['figure']))} {figure_text(answer, 'value')}."
+    )  # fmt: skip
+    table = Table("Human benchmark", _COLUMNS, tuple(rows), tuple(dict.fromkeys(notes)), settings, answer=said)
+    first = [row for row in rows if row["part"] in ("agreement", "position")]
+    return seen_first(table, "part protocol rater of figure value ci_low ci_high n", first or rows)
 
 
 def _judge_and_people(
@@ -89,7 +97,7 @@ def _judge_and_people(
         raise UsageError(
             "the human benchmark needs exactly one judge",
             f"Available: {', '.join(judges)}." if judges else "No judge judged lists or pairs here.",
-            "Name the judge (and the annotators) with --raters.",
+            "Name the judge (and the annotators) among the raters.",
         )
     people = tuple(name for name in raters if known[name].kind == "annotator")
     people = people or tuple(name for name in met if known[name].kind == "annotator")
@@ -107,7 +115,7 @@ def _consensus(
         raise UsageError(
             f"several raters could be the consensus on {protocol} labels",
             f"Available: {', '.join(met)}.",
-            "Name the consensus for lists and the one for pairs with --truth A,B.",
+            "Name the consensus for lists and the one for pairs as the truth: A,B.",
         )
     return met[0] if met else ""
 

@@ -149,11 +149,11 @@ class Table:
 
 
 def readable(
-    table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some"
+    table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some", most: int = MOST_ROWS
 ) -> tuple[Table, bool]:
     """The table as people read it, and whether something was left out.
 
-    Its brief form and the first MOST_ROWS rows unless `whole`; definitions only with `explain`; `notes`: all, some (the
+    Its brief form and the first `most` rows unless `whole`; definitions only with `explain`; `notes`: all, some (the
     warnings, and MOST_NOTES in all) or none.
     """
     seen = table
@@ -165,10 +165,12 @@ def readable(
     said = [*by_kind["warning"], *by_kind["data"]]
     kept = {"all": said, "none": []}.get(notes, said[: max(MOST_NOTES, len(by_kind["warning"]))])
     kept = [*kept, *(by_kind["definition"] if explain else [])]
-    rows = seen.rows if whole else seen.rows[:MOST_ROWS]
+    rows = seen.rows if whole else seen.rows[:most]
+    # a narrow screen hides minor columns
+    seen = replace(seen, columns=tuple(replace(c, minor=False) for c in seen.columns)) if whole else seen
     if len(rows) < len(seen.rows):
         kept.append(f"{len(rows)} of {len(seen.rows):,} rows")
-    left_out = seen is not table or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
+    left_out = (seen is not table and not whole) or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
     return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
 
 
@@ -237,11 +239,12 @@ UNBOUNDED = 10_000
 
 
 class Screen(NamedTuple):
-    """The output: its width in cells, and whether it shows bold and dim text and non-ASCII characters."""
+    """The output: its size in cells, and whether it shows bold and dim text and non-ASCII characters."""
 
     width: int = 80
     styled: bool = False
     unicode: bool = True
+    lines: int = 24
 
 
 _WRITERS = {
@@ -291,7 +294,7 @@ def put_written(write: Callable[[Screen], TableText], out: Path | None = None) -
 
     Raises StoreError when the file cannot be written.
     """
-    written = write(_stdout_screen() if out is None else Screen(width=100))
+    written = write(stdout_screen() if out is None else Screen(width=100))
     for note in written.notes:
         sys.stderr.write(f"{safe_text(note)}\n")
     if out is None:
@@ -322,7 +325,7 @@ def writing(out: Path) -> Iterator[None]:
         raise StoreError(f"{out} cannot be written", f"{error.strerror}.", "Choose another place.") from error
 
 
-def _stdout_screen() -> Screen:
+def stdout_screen() -> Screen:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     unicode = encoding.startswith(("utf", "gb18030"))
     import shutil
@@ -333,4 +336,5 @@ def _stdout_screen() -> Screen:
         across = int(wanted) if wanted.isdecimal() else 0
         return Screen(max(40, across) if across else UNBOUNDED, unicode=unicode)
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
-    return Screen(max(40, shutil.get_terminal_size().columns), not plain, unicode)
+    across, down = shutil.get_terminal_size()
+    return Screen(max(40, across), not plain, unicode, max(24, down))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.plan.plan import default_prompt
 from recjudge_tui.store.database import Database
@@ -47,5 +46,5 @@ def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, .
         of = get_prompt(db, prompt)[2].protocol
         if of != chosen.facts.prompt_protocol:
             raise UsageError(f"prompt “{prompt}” is for {of}, not for {chosen.facts.prompt_protocol}")
-        arms.append(Arm(name, prompt, f"{make_judge(judge).name} {name}"))
+        arms.append(Arm(name, prompt, f"{judge.rater} {name}"))
     return arms

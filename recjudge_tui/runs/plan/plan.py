@@ -114,7 +114,7 @@ def draft_run(
     settings = settings.model_copy(update={"variables": domain_words(prompt, domain, settings)})
     request = replace(request, settings=settings)
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
-    rater = _rater(db, request, judge, prompt_id)
+    rater = _rater(db, request, prompt_id)
     cases = _cases_of(db, request, protocol, prompt, rater, store=store, progress=progress)
     check_images(cases.sample, settings)
     preset = protocol.facts.published if settings.as_published else None
@@ -268,11 +268,11 @@ def call_aspects(settings: RunSettings, prompt: Prompt) -> tuple[str, ...]:
     return tuple(spec.name for spec in prompt.aspects) if settings.aspects == "single" else ("",)
 
 
-def _rater(db: Database, request: RunRequest, judge: Judge, prompt_id: int) -> str:
+def _rater(db: Database, request: RunRequest, prompt_id: int) -> str:
     """The rater of the run. Raises UsageError when it was asked something else about such cases."""
     where = db, request.project_id
     if not request.rater:
-        return series_name(*where, judge.name, request.judge, prompt_id, request.settings)
+        return series_name(*where, request.judge.rater, request.judge, prompt_id, request.settings)
     check_series(*where, request.rater, request.judge, prompt_id, request.settings)
     return request.rater
 

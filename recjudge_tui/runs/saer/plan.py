@@ -9,7 +9,7 @@ from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.registry import check_trust, make_judge
+from recjudge_tui.judges.registry import check_trust
 from recjudge_tui.runs.control.lease import refuse_when_active
 from recjudge_tui.runs.plan.plan import CaseCounter, Draft, Plan, RunRequest, draft_run, store_draft
 from recjudge_tui.runs.plan.series import AlreadyJudgedError, is_free_or_same, series_name
@@ -224,7 +224,7 @@ def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _
 
 def _names(db: Database, project_id: int, request: SaerRequest) -> Iterator[str]:
     """The judge's own name, then the name extended by the differences from that rater's runs."""
-    name = make_judge(request.judge).name
+    name = request.judge.rater
     yield name
     for stage in reversed(STAGES):
         prompt = get_prompt(db, request.prompts[stage])[0]

@@ -43,9 +43,8 @@ def write(table: Table, screen: Screen) -> TableText:
     """A table if it fits, else one line per value.
 
     The two ends of an interval share a column, empty columns are left out, and notes of rows are printed below. If the
-    table is too wide, it is reduced step by step: columns with the same text in all rows move above it, columns that
-    repeat another's values are dropped, rows are grouped under a heading, and minor columns are hidden (and named
-    below).
+    table is too wide, it is reduced step by step: columns with the same text in all rows move above it, rows are grouped
+    under a heading, and minor columns are hidden (and named below).
     """
     from rich.text import Text
 
@@ -55,8 +54,9 @@ def write(table: Table, screen: Screen) -> TableText:
     layout = _layout(columns, screen.width)
     if table.answer:
         console.print(Text(one_line(table.answer, _LONGEST_NOTE), style="bold"))
-    console.print(Text(one_line(table.title, _LONGEST_TITLE), style="dim" if table.answer else "bold"))
-    if not table.rows:
+    if table.rows or not table.answer:
+        console.print(Text(one_line(table.title, _LONGEST_TITLE), style="dim" if table.answer else "bold"))
+    if not table.rows and not table.answer:
         console.print(Text("no rows"))
     if layout.common:
         console.print(Text(" · ".join(layout.common), style="dim"))
@@ -111,7 +111,7 @@ def _layout(columns: list[_TextColumn], width: int) -> _Layout:
     if len(columns[0].cells) > 1:
         columns, common = _hoisted(columns)
     if _least(columns) > width:
-        columns = [_compact(column) for column in _without_repeats(columns)]
+        columns = [_compact(column) for column in columns]
     slim = [column for column in columns if not column.minor]
     if _least(slim, whole_words=True) > width:
         heads = _heading_column(slim)
@@ -130,19 +130,6 @@ def _compact(column: _TextColumn) -> _TextColumn:
     if not column.interval or any("-" in cell for cell in column.cells):
         return column
     return column._replace(cells=[cell.replace(" to ", UNDEFINED) for cell in column.cells])
-
-
-def _without_repeats(columns: list[_TextColumn]) -> list[_TextColumn]:
-    """Without columns that show the same fractions as an earlier one, such as a score that is Q.
-
-    A minor column never hides another one, because it may itself be hidden in a narrow terminal.
-    """
-    kept: list[_TextColumn] = []
-    for column in columns:
-        fractions = column.number and any("." in cell for cell in column.cells)
-        if not (fractions and any(column.cells == other.cells and not other.minor for other in kept)):
-            kept.append(column)
-    return kept
 
 
 def _heading_column(columns: list[_TextColumn]) -> _TextColumn | None:
