@@ -330,11 +330,11 @@ def occasion_options(command: Command) -> Command:
 
     @wraps(command)
     def run(
-        *arguments: Any, contexts: tuple[str, ...], served_from: str, served_to: str, **options: Any
+        *arguments: Any, context: tuple[str, ...], from_: str, to: str, **options: Any
     ) -> Any:
         from recjudge_tui.domain.occasions import occasion_filter
 
-        chosen = occasion_filter(contexts, served_from, served_to)
+        chosen = occasion_filter(context, from_, to)
         return command(*arguments, occasions=chosen, **options)
 
     return with_options(OCCASIONS)(cast(Command, run))

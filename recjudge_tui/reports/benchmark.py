@@ -43,10 +43,10 @@ def benchmark(project: Project, choose: Options) -> Table:
     notes: list[str] = []
     for protocol, reference in consensus.items():
         stats: tuple[str, ...] = ("qwk", "percent")
-        met = [table_of(project, "agreement", protocol=protocol, raters=annotators, stats=stats)]
+        met = [table_of(project, "agreement", protocol=protocol, raters=annotators, stat=stats)]
         if reference:
             stats = (*stats, "concurrence") if protocol == SAER[1] else stats
-            among = {"protocol": protocol, "raters": (judge,), "truth": reference, "stats": stats}
+            among = {"protocol": protocol, "raters": (judge,), "truth": reference, "stat": stats}
             met.append(table_of(project, "agreement", **among))
         elif any(q.protocol == protocol for q in questions):
             notes.append(f"no consensus of {protocol} labels: combine the annotators into one")

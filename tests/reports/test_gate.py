@@ -64,7 +64,7 @@ def only(found: Table, figure: str) -> Row:
 
 def test_a_bound_is_on_the_cell_of_the_figures_own_report(project: Project) -> None:
     judged(project, "llm", *labelled(project), 0.7, 2)
-    (told,) = table(project, "agreement", raters=("llm",), truth="people", stats=("qwk",)).rows
+    (told,) = table(project, "agreement", raters=("llm",), truth="people", stat=("qwk",)).rows
     value, low = told["value"], told["ci_low"]
     assert isinstance(value, float)
     assert isinstance(low, float)
@@ -114,7 +114,7 @@ def test_a_missing_figure_does_not_meet_a_bound(project: Project) -> None:
     assert gate(project, "llm", "qwk=-1", truth="elsewhere").rows[0]["state"] == "not met"
     (row,) = gate(project, "llm", "qwk=-1", truth="texts").rows
     assert (row["state"], row["note"]) == ("not met", "no question that both llm and texts answered")
-    (row,) = gate(project, "llm", "win_rate=0", pair=("x", "z")).rows
+    (row,) = gate(project, "llm", "win_rate=0", systems=("x", "z")).rows
     assert "has not compared" in str(row["note"])
 
 
@@ -214,7 +214,7 @@ def test_one_bad_change_among_two_figures_needs_more_than_alone(project: Project
         judge_pairs(project, f"june{failures}", dict(zip(pairs, answers, strict=True)))
         alone, among = (
             only(
-                gate(project, f"june{failures}", against="may", pair=("a", "b"), stats=stats, truth=None),
+                gate(project, f"june{failures}", against="may", systems=("a", "b"), stat=stats, truth=None),
                 "failure_rate",
             )
             for stats in (("failure_rate",), ("failure_rate", "win_rate"))
@@ -246,7 +246,7 @@ def of_users(values: Sequence[float], first: int = 0) -> Wins:
 def change(
     project: Project, rater: str = "nightly", against: str = "nightly", **more: object
 ) -> tuple[Row, Table]:
-    options = {"pair": ("a", "b"), "stats": ("win_rate",), "truth": None, **more}
+    options = {"systems": ("a", "b"), "stat": ("win_rate",), "truth": None, **more}
     found = gate(project, rater, against=against, **options)
     (row,) = found.rows
     return row, found

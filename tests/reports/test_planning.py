@@ -111,5 +111,5 @@ def test_shares_are_paired_by_user(project: Project) -> None:
     assert (row["system"], row["opponent"], row["label"], row["share"]) == ("a", "b", "Good", 0.4)
     assert (row["correlation"], row["seen"]) == (pytest.approx(phi), pytest.approx(0.2))
     assert row["needed"] == planned(None, protocol="pointwise", share=0.4, correlation=phi)[0]["needed"]
-    turned = planned(project, protocol="pointwise", between=("b", "a"))[0]
+    turned = planned(project, protocol="pointwise", systems=("b", "a"))[0]
     assert (turned["system"], turned["share"], turned["seen"]) == ("b", 0.6, pytest.approx(-0.2))

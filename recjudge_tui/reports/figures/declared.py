@@ -102,8 +102,8 @@ class About:
 
         given, occasions = self.options(name, **options)[0], self.cases.occasions
         return table_of(
-            self.project, name, systems=self.cases.systems, contexts=occasions.contexts,
-            served_from=occasions.start, served_to=occasions.end, **given,
+            self.project, name, systems=self.cases.systems, context=occasions.contexts,
+            from_=occasions.start, to=occasions.end, **given,
         )  # fmt: skip
 
 
@@ -517,7 +517,7 @@ def _ensembles(about: About) -> Drawn:
     about.need("truth")
     members = tuple(name for name in about.named if name != truth)
     table = about.report(
-        "agreement", truth=truth, stats=(stat,), levels=(level,), raters=members, ensembles=True
+        "agreement", truth=truth, stat=(stat,), level=(level,), raters=members, ensembles=True
     )
     rows = table.rows
     quartiles = "; ".join(

@@ -76,11 +76,11 @@ def load_agreement(
     usual = "" if topic not in categories(db, project_id) else "share"
     method = choice.method if choice.method in methods else usual
     about = {
-        "protocol": topic.protocol, "aspect": topic.aspect, "readers": choice.readers, "contexts": occasions.contexts,
-        "served_from": occasions.start, "served_to": occasions.end,
+        "protocol": topic.protocol, "aspect": topic.aspect, "readers": choice.readers, "context": occasions.contexts,
+        "from_": occasions.start, "to": occasions.end,
     }  # fmt: skip
     board = table_of(project, "leaderboard", method=method, **about)
-    pairs = table_of(project, "agreement", stats=(stat,), levels=(level,), **about)
+    pairs = table_of(project, "agreement", stat=(stat,), level=(level,), **about)
     used = str(board.settings.get("method", ""))
     return Agreement(known, topic, stat, level, people, methods, used, pairs, board, occasions)
 

@@ -67,7 +67,7 @@ async def open_screen(pilot: Pilot[Any]) -> AgreementScreen:
 
 def expected(path: Path) -> dict[tuple[object, object], Any]:
     with connect(path) as db:
-        options = {"protocol": "pairwise", "aspect": "overall", "stats": ("qwk",)}
+        options = {"protocol": "pairwise", "aspect": "overall", "stat": ("qwk",)}
         return {(row["rater_a"], row["rater_b"]): row for row in agreement(Project(db, 1), **options).rows}
 
 
@@ -219,7 +219,7 @@ async def test_scores_are_ranked_by_their_mean_and_correlated_at_three_levels(pr
     judge(project_db, project, "absolute", "random")
     with connect(project_db) as db:
         rows = table(Project(db, 1), "leaderboard", protocol="absolute", aspect="overall").rows
-        options = {"protocol": "absolute", "stats": ("pearson",), "levels": ("user",)}
+        options = {"protocol": "absolute", "stat": ("pearson",), "level": ("user",)}
         (pair,) = agreement(Project(db, 1), **options).rows
     async with running(project_db) as pilot:
         screen = await open_screen(pilot)
