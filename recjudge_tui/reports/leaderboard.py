@@ -276,7 +276,7 @@ def _row(board: Board, at: int, ndcg: dict[str, float | None]) -> Row:
         value, interval, reason,
     ) | {
         "rank": scored.places[at], "rank_low": low, "rank_high": high, "ndcg": ndcg.get(contests.systems[at]),
-        "users": int(contests.counts.users_of_systems()[at]),
+        "users": int(contests.counts.users_of_systems[at]),
     }  # fmt: skip
 
 
@@ -284,7 +284,7 @@ def pair_rows(
     contests: Battles, method: str, order: Sequence[int], ties: CountTies = "half"
 ) -> Iterator[Row]:
     """Each system in `order` against each of its opponents, scored by winrate or q."""
-    total, users = contests.counts.total, contests.counts.users_of_pairs()
+    total, users = contests.counts.total, contests.counts.users_of_pairs
     intervals = pair_intervals(contests.counts, "q" if method == "q" else "win_rate", count_ties=ties)
     column = {(int(a), int(b)): at for at, (a, b) in enumerate(zip(total.first, total.second, strict=True))}
     for system in order:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -185,13 +186,20 @@ class UserCounts:
         pair, user = table.col.astype(np.int64) // 3, table.row.astype(np.int64)
         return _cells(user, pair, table.col % 3, table.data, self.total.first.size)
 
+    @cached_property
     def users_of_systems(self) -> IntArray:
         """How many users judged each system (systems,)."""
         return np.bincount(self.of_systems()[2], minlength=self.total.systems)
 
+    @cached_property
     def users_of_pairs(self) -> IntArray:
         """How many users judged each pair (pairs,)."""
         return np.bincount(self.of_pairs()[2], minlength=self.total.first.size)
+
+    @cached_property
+    def covariances(self) -> dict[Ties, tuple[FloatArray, IntArray]]:
+        """What `rating_covariance` found, for the ranking and its tests."""
+        return {}
 
 
 def _cells(
@@ -544,6 +552,8 @@ def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArr
     users times systems² are no more than _MOST_CELLS, the information is that of the other users (Bell and McCaffrey's 2002
     CR3, the one-step jackknife), since few users of unequal size make the plain sandwich too small.
     """
+    if fitted.ties in users.covariances:
+        return users.covariances[fitted.ties]
     rated = fitted.connectivity.rated
     inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
     model = _Model(users.total.among(rated), fitted.ties)
@@ -562,7 +572,8 @@ def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArr
         weight = count / max(count - 1, 1)
     each = SCALE * (each - each.mean(axis=1, keepdims=True))
     each -= each.mean(axis=0)
-    return weight * each.T @ each, np.full(rated.size, count)
+    found = weight * each.T @ each, np.full(rated.size, count)
+    return users.covariances.setdefault(fitted.ties, found)
 
 
 def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEVEL) -> list[Interval]:

@@ -131,7 +131,7 @@ def test_a_line_joins_the_same_pair_or_ratings_of_periods_in_which_all_met(tmp_p
     # on the second day c met nobody, so no rating stands beside those of the first
     ratings = {row[:2]: row[4] for row in rows if row[3] == "rating"}
     assert {key for key, value in ratings.items() if value is None} == {(DAYS[1], "a"), (DAYS[1], "b")}
-    board = table(project, "leaderboard", protocol="pairwise", method="bt", served_to=DAYS[0]).rows
+    board = table(project, "leaderboard", protocol="pairwise", method="bt", to=DAYS[0]).rows
     assert {row["system"]: ratings[DAYS[0], row["system"]] for row in board} == pytest.approx(
         {row["system"]: row["score"] for row in board}
     )

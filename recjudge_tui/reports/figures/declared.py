@@ -415,7 +415,7 @@ def _trend(about: About) -> Drawn:
     about.need("rater")
     table = on_cases(
         about.project, "trend", replace(about.cases, systems=()), over=over, protocol=topic.protocol, rater=rater,
-        aspect=topic.aspect, metrics=("none",), of=about.cases.systems,
+        aspect=topic.aspect, metrics=("none",), systems=about.cases.systems,
     )  # fmt: skip
     rows = tuple(
         row for row in table.rows if row["rater"] == rater and row["system"] is not None

@@ -106,7 +106,7 @@ def test_agreement_uses_each_scale(db: Database, project: int) -> None:
 
 
 def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, project: int) -> None:
-    options = {"aspect": "tone", "stats": ("qwk", "pearson", "bias", "alpha_nominal")}
+    options = {"aspect": "tone", "stat": ("qwk", "pearson", "bias", "alpha_nominal")}
     by_stat = {row["stat"]: row for row in agreement(Project(db, project), **options).rows}
     for stat in ("qwk", "pearson", "bias"):
         assert by_stat[stat]["value"] is None
