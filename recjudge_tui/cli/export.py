@@ -18,8 +18,7 @@ from recjudge_tui.cli.options import (
 )
 from recjudge_tui.cli.output import names, narrate, stdout_asked, working
 from recjudge_tui.domain.occasions import OccasionFilter
-from recjudge_tui.reports.figures.declared import FIGURES, options_of
-from recjudge_tui.reports.figures.declared import OPTIONS as FIGURE_OPTIONS
+from recjudge_tui.reports.figures import OPTIONS as FIGURE_OPTIONS
 
 if TYPE_CHECKING:
     from recjudge_tui.project import Project
@@ -34,6 +33,8 @@ _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 def _list_figures(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
     """Answer `--figure list`, which needs no project."""
     if value == "list":
+        from recjudge_tui.reports.figures.declared import FIGURES, options_of
+
         for name, kind in FIGURES.items():
             options = " ".join(option.flag for option in options_of(name))
             click.echo(f"{name:<13} {kind.about}\n{'':<13} {options}")
@@ -171,7 +172,7 @@ def put_figure(
     Raises what `figure` and `save_figure` raise.
     """
     from recjudge_tui.reports.common.table import put_text
-    from recjudge_tui.reports.figures.declared import figure
+    from recjudge_tui.reports.figures.declared import figure, options_of
     from recjudge_tui.reports.figures.files import PICTURES, draw_picture, picture_format, save_figure
 
     flags = [option.flag for option in options_of(name)]

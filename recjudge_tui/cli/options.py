@@ -329,9 +329,7 @@ def occasion_options(command: Command) -> Command:
     from recjudge_tui.domain.options import OCCASIONS
 
     @wraps(command)
-    def run(
-        *arguments: Any, context: tuple[str, ...], from_: str, to: str, **options: Any
-    ) -> Any:
+    def run(*arguments: Any, context: tuple[str, ...], from_: str, to: str, **options: Any) -> Any:
         from recjudge_tui.domain.occasions import occasion_filter
 
         chosen = occasion_filter(context, from_, to)

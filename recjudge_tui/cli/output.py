@@ -123,7 +123,11 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False, fits: bool = False)
     if fmt not in ("text", "plain", "md", "latex", "html"):
         return table
     asked_all = bool(meta.get("recjudge.all") or meta.get(COLUMNS))
-    whole, explain, notes = whole or asked_all, bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
+    whole, explain, notes = (
+        whole or asked_all,
+        bool(meta.get("recjudge.explain")),
+        str(meta.get("recjudge.notes", "all")),
+    )
     screen = stdout_screen()
 
     def shown(most: int) -> Table:

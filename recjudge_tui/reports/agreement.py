@@ -212,7 +212,9 @@ def pairs_table(project: Project, choose: Options) -> Table:
     if not rows:
         return table
     known = any(row["value"] is not None for row in rows)
-    return replace(table, answer=_answer(rows, met), brief=_brief(rows, met) if known else Table("Agreement", (), ()))
+    return replace(
+        table, answer=_answer(rows, met), brief=_brief(rows, met) if known else Table("Agreement", (), ())
+    )
 
 
 def _who(meeting: Meeting) -> Row:

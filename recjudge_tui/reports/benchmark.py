@@ -80,9 +80,12 @@ def benchmark(project: Project, choose: Options) -> Table:
     settings: dict[str, object] = {"judge": judge, "annotators": list(annotators), **consensus}
     answer = next((row for row in rows if row["part"] == "agreement" and row["rater"] == judge), None)
     said = "" if answer is None else (
-        f"{judge} and {answer['of']}, {answer['protocol']}: {label_of(str(answer['figure']))} {figure_text(answer, 'value')}."
+        f"{judge} and {answer['of']}, {answer['protocol']}:"
+        f" {label_of(str(answer['figure']))} {figure_text(answer, 'value')}."
     )  # fmt: skip
-    table = Table("Human benchmark", _COLUMNS, tuple(rows), tuple(dict.fromkeys(notes)), settings, answer=said)
+    table = Table(
+        "Human benchmark", _COLUMNS, tuple(rows), tuple(dict.fromkeys(notes)), settings, answer=said
+    )
     first = [row for row in rows if row["part"] in ("agreement", "position")]
     return seen_first(table, "part protocol rater of figure value ci_low ci_high n", first or rows)
 

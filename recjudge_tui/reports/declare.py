@@ -231,16 +231,16 @@ def _occasions(report: Report, values: Mapping[str, Any]) -> Any:
     return occasion_filter(named[0] or (), named[1] or "", named[2] or "")
 
 
-def _with_settings(
-    report: Report, made: Table | Page | str, values: Mapping[str, Any]
-) -> Table | Page | str:
+def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
     """A table with the values of its report's options among its settings, but for those that these say in their own form."""
     from recjudge_tui.reports.common.table import Table
 
     if not isinstance(made, Table):
         return made
     grouped = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options} | {"by", "over"}
-    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in grouped}
+    plain = {
+        name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in grouped
+    }
     plain = {name: value for name, value in plain.items() if value not in (None, "", [], False)}
     return replace(made, settings={**plain, **made.settings})
 

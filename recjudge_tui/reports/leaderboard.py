@@ -19,7 +19,17 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real, seen_first
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    cells_of,
+    columns,
+    definition,
+    real,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import Sanity, sanity
@@ -392,8 +402,8 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[dict[str, float | None]]) -> 
         close = [pair.lower for pair in takewhile(lambda pair: not pair.separable, board.tested)]
         others = ", ".join(names[at] for at in close[:_MOST_NAMED])
         others += " and others" if len(close) > _MOST_NAMED else ""
-        more = more_users(first)
-        more = "" if more is None else f"; about {quantity(more, 'more user')} would tell"
+        needed = more_users(first)
+        more = "" if needed is None else f"; about {quantity(needed, 'more user')} would tell"
         p = f" (p {p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
         text = f"{leader} leads, not separable from {others} on {users}{p}."
     return text + _disagreement(board, beside)
@@ -474,6 +484,8 @@ def matrix(project: Project, choose: Options) -> Table:
     answer = ""
     if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
         answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with Q {first['q']:.2f}"
-        answer += f" [{interval_text(first, 'float')}], {first['wins']} wins, {first['ties']} ties, {first['losses']} losses."
-    table = Table(f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer)
+        answer += f" [{interval_text(first, 'float')}]: {first['wins']} won, {first['ties']} tied, {first['losses']} lost."
+    table = Table(
+        f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer
+    )
     return seen_first(table, "system opponent rater aspect wins ties losses q ci_low ci_high p_holm note")

@@ -13,7 +13,17 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, label_names, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real, seen_first
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    cells_of,
+    columns,
+    definition,
+    real,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.mean_pairs import (

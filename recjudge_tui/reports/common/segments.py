@@ -39,8 +39,8 @@ _LEVELS = 3
 _MOST_ANSWERS = 4
 _OTHER = "other"
 _CHANCE = (
-    f"groups: each interval is the {level_text()} interval of its own group; adjusted p values, and what is said of separable"
-    " systems, allow for the number of groups (Bonferroni); check a difference between groups on new data"
+    f"groups: each interval is the {level_text()} interval of its own group; adjusted p values, and statements about"
+    " separable systems, allow for the number of groups (Bonferroni); check a difference between groups on new data"
 )
 Report = Callable[[CaseSelection], Table]
 

@@ -14,7 +14,6 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError
-from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.prefix_memory import prefix_memory
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol

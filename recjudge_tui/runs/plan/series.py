@@ -48,7 +48,9 @@ def series_name(
         or (
             _is_free(db, rater_id, protocol_named(settings.protocol))
             # another provider may serve a model of the same name
-            and all(json.loads(run["judge"])["spec"] == judge.spec for run in stored_runs(db, rater_id=rater_id))
+            and all(
+                json.loads(run["judge"])["spec"] == judge.spec for run in stored_runs(db, rater_id=rater_id)
+            )
         )
     )
 
