@@ -16,7 +16,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, rater_notes
+from recjudge_tui.reports.words import about_base, first_few, rater_notes
 from recjudge_tui.shapes import Base, base, battles, scores
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA
@@ -311,11 +311,8 @@ def _answer(row: dict[str, Any], experiments: int) -> str:
 def _hit_rates(rows: Sequence[Row]) -> str:
     """Each rater's hit rate at the end of the log."""
     last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
-    told = [
-        f"{rater} ({protocol}) in {row['hits']} of {row['decided']}"
-        for (rater, protocol), row in last.items()
-    ]
-    return f"The winner was predicted by {', '.join(told)} decided experiments." if told else ""
+    told = [f"{rater} ({protocol}) in {row['hits']} of {row['decided']}" for (rater, protocol), row in last.items()]
+    return f"Of the decided experiments the winner was predicted by {first_few(told)}" if told else ""
 
 
 # ---- recording -------------------------------------------------------------------------------------------------------
