@@ -86,7 +86,7 @@ def test_a_win_rate_is_the_leaderboards_seen_from_the_first_system(project: Proj
     judge_pairs(project, "llm", dict(zip(cases, [(1.0, 1.0)] * 6 + [(0.0, 0.0)] * 4, strict=True)))
     board = table(project, "leaderboard", protocol="pairwise").rows
     for systems, value in ((("a", "b"), 0.8), (("b", "a"), 0.2)):
-        (row,) = gate(project, "llm", "win_rate=0.5", pair=systems, truth=None).rows
+        (row,) = gate(project, "llm", "win_rate=0.5", systems=systems, truth=None).rows
         own = next(cell for cell in board if cell["system"] == systems[0])
         assert (row["value"], row["ci_low"]) == pytest.approx((own["win_rate"], own["ci_low"]))
         assert (row["value"], row["reference"]) == (pytest.approx(value), " over ".join(systems))
@@ -142,7 +142,7 @@ def test_more_failures_and_fewer_wins_are_changes_for_the_worse(project: Project
     failed = [(None, None)] * 12 + [(1.0, 1.0)] * 18
     judge_pairs(project, "july", dict(zip(pairs, failed, strict=True)))
     for systems, state, change in ((("a", "b"), "not met", -0.5), (("b", "a"), "met", 0.5)):
-        found = gate(project, "june", against="may", pair=systems, truth=None)
+        found = gate(project, "june", against="may", systems=systems, truth=None)
         assert [row["figure"] for row in found.rows] == ["win_rate", "failure_rate"]
         row = only(found, "win_rate")
         assert (row["state"], row["change"]) == (state, pytest.approx(change))
@@ -194,7 +194,7 @@ def test_where_some_bounds_are_not_met_the_others_are_so_only_after_correction(p
     wins, few = {"at_least": ("win_rate=0.5",)}, {"at_most": ("failure_rate=0.1",)}
 
     def states(**bounds: object) -> list[object]:
-        found = gate(project, "llm", **{"pair": ("a", "b"), "certain": True, "truth": None, **bounds})
+        found = gate(project, "llm", **{"systems": ("a", "b"), "certain": True, "truth": None, **bounds})
         return [row["state"] for row in found.rows]
 
     assert states(**wins) == ["met"]
