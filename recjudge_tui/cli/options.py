@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from recjudge_tui.cli.output import COLUMNS, STDOUT, names, narrate
+from recjudge_tui.cli.output import STDOUT, names, narrate
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import safe_text
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "csv", "md", "latex", "html", "plain")
 PROJECT_VARIABLE = "RECJUDGE_PROJECT"
-_PLAIN = "recjudge.plain"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -183,18 +182,10 @@ def _file_or_stdout(ctx: click.Context, _: click.Parameter, value: Path | None) 
 
 
 def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command:
-    """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`; `--columns` is for `put`."""
+    """`--format` and `-o`, passed on as `fmt` and `out`; the others, such as `--columns`, are kept for `put`."""
     command = output_option()(command)
-    command = click.option(
-        "--columns",
-        metavar="A,B,...",
-        expose_value=False,
-        callback=_keep_columns,
-        help="Only these columns, in this order, by the names that JSON has or by their headings.",
-    )(command)
-    command = plain_option(command)
     for name, attributes in _READING.items():
-        command = click.option(f"--{name}", expose_value=False, callback=_keep_reading, **attributes)(command)
+        command = click.option(f"--{name}", expose_value=False, callback=_keep, **attributes)(command)
     return click.option(
         "--format",
         "fmt",
@@ -204,41 +195,27 @@ def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command
     )(command)
 
 
-# what of a table people read, unless they ask for more
+# what of a table people read, and how; kept in click's `meta`
 _READING: dict[str, dict[str, Any]] = {
+    "columns": {
+        "metavar": "A,B,...", "help": "Only these columns, in this order, by the names that JSON has or by their headings.",
+    },
+    "plain": {
+        "is_flag": True, "is_eager": True,
+        "help": "Output for screen readers: one paragraph per row, “label: value” lines, words instead of symbols.",
+    },
     "notes": {"type": click.Choice(("all", "some", "none")), "default": "some", "help": "Which notes to print."},
     "explain": {"is_flag": True, "help": "Print what the figures mean and how they are tested."},
     "all": {"is_flag": True, "help": "Print every column and row; CSV and JSON have them in any case."},
 }  # fmt: skip
 
 
-def _keep_reading(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
+def _keep(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
     ctx.meta[f"recjudge.{parameter.name}"] = value
 
 
-def plain_option(command: Command) -> Command:
-    """`--plain`, which is `--format plain`."""
-    return click.option(
-        "--plain",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_keep_plain,
-        help="Output for screen readers: one paragraph per row, “label: value” lines, words instead of "
-        "symbols.",
-    )(command)
-
-
-def _keep_columns(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-    ctx.meta[COLUMNS] = names(value)
-
-
-def _keep_plain(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    ctx.meta[_PLAIN] = value
-
-
 def _plain_or(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
-    if not ctx.meta.get(_PLAIN):
+    if not ctx.meta.get("recjudge.plain"):
         return value
     if value not in (None, "plain"):
         raise click.UsageError(f"--plain and --format {value} contradict each other; use one of them")
@@ -367,25 +344,12 @@ def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Ca
     elif option.repeated:
         attributes["multiple"] = True
     elif option.type is tuple:
-        attributes |= {"callback": split_names if not option.choices else _chosen_names(option)}
+        attributes["callback"] = split_names
         attributes |= {"default": ",".join(option.default), "show_default": True} if settled else {}
     else:
         attributes |= {"type": _click_type(option), "show_default": settled}
         attributes |= {"default": option.default} if settled else {}
     return click.option(*option.flag.split(","), option.name, **attributes)
-
-
-def _chosen_names(option: Option) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...]]:
-    def check(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-        given = names(value)
-        for name in given:
-            if name not in option.choices:
-                raise click.BadParameter(
-                    f"“{name}” is not one of {', '.join(option.choices)}", ctx, parameter
-                )
-        return given
-
-    return check
 
 
 def _click_type(option: Option) -> click.ParamType[Any] | type:

@@ -108,7 +108,7 @@ def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
     from recjudge_tui.reports.common.table import with_columns
 
     context = click.get_current_context(silent=True)
-    wanted: tuple[str, ...] = context.meta.get(COLUMNS, ()) if context else ()
+    wanted = names(context.meta.get(COLUMNS)) if context else ()
     return with_columns(tables, wanted) if wanted else tables
 
 
