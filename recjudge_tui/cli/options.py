@@ -348,7 +348,8 @@ def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Ca
         attributes |= {"default": ",".join(option.default), "show_default": True} if settled else {}
     else:
         attributes |= {"type": _click_type(option), "show_default": settled}
-        attributes |= {"default": option.default} if settled else {}
+        # a setting of a run that is not given is left to the protocol
+        attributes |= {"default": option.default} if settled or not isinstance(option, RunOption) else {}
     return click.option(*option.flag.split(","), option.name, **attributes)
 
 
