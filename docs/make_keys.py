@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.frame.bindings import bindings_of
-from recjudge_tui.tui.frame.keymap import key_rows
+from recjudge_tui.tui.keys import bindings_of, key_rows
 
 PAGE = Path(__file__).resolve().parent / "keys.md"
 _TABLE = re.compile(r"\| id \|.*?(?=\n\n|\Z)", re.DOTALL)

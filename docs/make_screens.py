@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.home.screen import HomeScreen
+from recjudge_tui.tui.home import HomeScreen
 
 FOLDER = Path(__file__).resolve().parent / "screens"
 SIZE = (104, 30)
@@ -19,7 +19,7 @@ PROJECT = "synthetic-shop"
 ROUTES = {
     "home": (),
     "triage": ("enter", "slash", "ctrl+u", "'judge:rules label:poor'", "enter", "down", "down"),
-    "agreement": ("a",),
+    "reports": ("a",),
     "launch": ("n",),
 }
 

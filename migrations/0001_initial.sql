@@ -786,7 +786,8 @@ WHERE v.type NOT LIKE 'heldout\_%' ESCAPE '\' AND v.item_id <> '' AND h.type LIK
 -- Sums leave out nothing silently: where a call has an impossible number there is no sum.
 CREATE VIEW v_runs AS
 SELECT
-  ru.id, p.name AS project, ru.protocol, r.name AS rater, json_extract(ru.judge, '$.spec') AS judge,
+  ru.id, p.name AS project, ru.protocol, r.name AS rater,
+  CASE WHEN json_valid(ru.judge) THEN CAST(json_extract(ru.judge, '$.spec') AS TEXT) ELSE '' END AS judge,
   pr.name || '@' || pr.version AS prompt, ru.state, ru.wanted,
   (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) AS calls,
   (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'done') AS done,

@@ -22,7 +22,7 @@ from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import read_prompt
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids, queue, verdict_rows
-from recjudge_tui.tui.kit.choice import Choice
+from recjudge_tui.tui.dialogs import Choice
 from tests.support.annotators import PROJECT, films, judges, verdicts
 from tests.support.app.driving import filter_by, press, running, shown, until
 from tests.support.app.judging import annotating, given

@@ -22,8 +22,8 @@ from recjudge_tui.judges.registry import check_trust
 from recjudge_tui.judges.trust import UNSTORED, Sent, UntrustedError, remember, server_of
 from recjudge_tui.settings import config_dir
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.dialogs import Confirm
-from recjudge_tui.tui.runs.monitor import MonitorScreen
+from recjudge_tui.tui.dialogs import Confirm
+from recjudge_tui.tui.runs import MonitorScreen
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.launch_form import open_form
 from tests.support.runs import command, make_project, ran

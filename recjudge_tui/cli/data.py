@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -111,6 +112,43 @@ def project_delete(database: Database, name: str | None, project: str | None, ye
     narrate(f"project “{name}” deleted")
 
 
+def _show_layout(context: click.Context, _parameter: click.Parameter, name: str | None) -> None:
+    """Print the file of a shipped layout."""
+    from recjudge_tui.importers.layout import shipped_file
+    from recjudge_tui.importers.registry import layouts
+
+    if name is None:
+        return
+    if (path := shipped_file(name)) is None:
+        known = [layout.name for layout in layouts() if shipped_file(layout.name) is not None]
+        raise click.UsageError(f"no layout “{name}” is written as a file; these are: {', '.join(known)}")
+    click.echo(path.read_text("utf-8"), nl=False)
+    context.exit()
+
+
+def _values(text: str | None) -> dict[str, str]:
+    """The meanings of `--values`; a comma or an equals sign inside an answer is written with a backslash before it."""
+    import re
+
+    pairs = [re.split(r"(?<!\\)=", part, maxsplit=1) for part in re.split(r"(?<!\\),", text or "") if part.strip()]
+    if any(len(pair) < 2 or not pair[0].strip() for pair in pairs):
+        raise click.UsageError(f"--values {text}: write OLD=NEW for each answer, such as 1=A,2=B")
+    return {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
+
+
+def _ends(text: str | None) -> tuple[float, float] | None:
+    """The two ends of `--scale`."""
+    import re
+
+    if text is None:
+        return None
+    number = r"\s*([+-]?\d+(?:\.\d+)?)\s*"
+    match = re.fullmatch(rf"{number}\.\.{number}", text)
+    if match is None or float(match[1]) == float(match[2]):
+        raise click.UsageError(f"--scale {text}: write its two ends, such as 1..7")
+    return float(match[1]), float(match[2])
+
+
 STDIN = Path("-")
 KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 
@@ -145,6 +183,25 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
     help="Only rows with this value. Repeat it: values of one column are alternatives, and all columns must match.",
 )
 @click.option(
+    "--values",
+    metavar="OLD=NEW,...",
+    help="What the answers of labels mean: 1=A,2=B. An empty meaning (x=) leaves an answer out.",
+)
+@click.option(
+    "--scale",
+    metavar="FROM..TO",
+    help="The scale of labels: 1..7. For pairs it goes from A to B; the higher end first turns it round.",
+)
+@click.option("--keep-fitting", is_flag=True, help="Keep the labels that fit, and leave the others out.")
+@click.option(
+    "--show-layout",
+    metavar="NAME",
+    is_eager=True,
+    expose_value=False,
+    callback=_show_layout,
+    help="Print a shipped layout, to copy and change for --mapping.",
+)
+@click.option(
     "--dry-run", is_flag=True, help="Show what would be stored, with the first rows, and store nothing."
 )
 @db_option
@@ -157,6 +214,9 @@ def import_(
     system: str | None,
     event_type: str | None,
     conditions: tuple[str, ...],
+    values: str | None,
+    scale: str | None,
+    keep_fitting: bool,
     dry_run: bool,
     db: str | None,
 ) -> None:
@@ -170,9 +230,10 @@ def import_(
       recjudge import lists_a.csv lists_b.csv -p movies --as lists
       recjudge import ml-1m/ -p movies
       recjudge import esci/examples.parquet -p search --as events --where product_locale=us --where split=test
+      recjudge import preferences.csv -p movies --as labels --values 1=A,2=B
       zcat lists.csv.gz | recjudge import - -p movies --as lists --system als --dry-run
     """
-    from recjudge_tui.importers.files.chosen_rows import parse_where
+    from recjudge_tui.importers.reader import parse_where
     from recjudge_tui.importers.folders import import_paths
 
     with (
@@ -190,6 +251,9 @@ def import_(
             system=system,
             event_type=event_type,
             where=parse_where(conditions),
+            values=_values(values),
+            scale=_ends(scale),
+            keep_fitting=keep_fitting,
             names=names,
             dry_run=dry_run,
             progress=advance,
@@ -204,8 +268,34 @@ def _tell(summaries: Sequence[ImportSummary], dry_run: bool) -> None:
     for summary in summaries:
         for line in _summary_lines(summary, dry_run):
             narrate(line if len(summaries) == 1 else f"{summary.kind}: {line}")
+    for line in _facts(summaries[0]):
+        narrate(line)
     if dry_run:
         _put_examples(summaries)
+
+
+def _facts(summary: ImportSummary) -> Iterator[str]:
+    """What matters next about the project, and the next command."""
+    facts = summary.facts
+    if facts is None:
+        return
+    known = [
+        (facts.users, f"{facts.ready:,} of {facts.users:,} users with lists have a history"),
+        (facts.lists, f"{facts.untitled:,} of {facts.lists:,} lists have items without a title"),
+        (facts.labels, f"{facts.on_lists:,} of {facts.labels:,} labels are on a case with its lists or text"),
+    ]
+    if parts := [text for count, text in known if count]:
+        yield f"project {summary.project}: {' · '.join(parts)}"
+    project = shlex.quote(summary.project)
+    protocol = "explanation" if facts.texts and not facts.lists else "pairwise"
+    commands = {
+        None: f"recjudge agreement -p {project}",
+        "import lists": f"recjudge import FILE -p {project} --as lists",
+        "import items": f"recjudge import FILE -p {project} --as items",
+        "import events": f"recjudge import FILE -p {project} --as events",
+        "judge": f"recjudge run {protocol} -p {project} --judge rules",
+    }
+    yield f"next: {commands[summary.step.action if summary.step else None]}"
 
 
 @contextmanager
@@ -214,7 +304,7 @@ def _input_files(paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], dict[P
     if STDIN not in paths:
         yield paths, {}
         return
-    from recjudge_tui.importers.files.reading import STDIN_NAME, saved_input
+    from recjudge_tui.importers.reader import STDIN_NAME, saved_input
 
     with saved_input(sys.stdin.buffer) as saved:
         yield [saved if path == STDIN else path for path in dict.fromkeys(paths)], {saved: STDIN_NAME}
@@ -235,7 +325,7 @@ def _database(db: str | None, dry_run: bool) -> Iterator[Database]:
 
 
 def _put_examples(summaries: Sequence[ImportSummary]) -> None:
-    from recjudge_tui.importers.preview import SHOWN
+    from recjudge_tui.importers.summary import EXAMPLES as SHOWN
 
     for summary in summaries:
         examples = [example for file in summary.files for example in file.examples][:SHOWN]
@@ -252,7 +342,8 @@ def _summary_lines(summary: ImportSummary, dry_run: bool) -> Iterator[str]:
     verb = "would be stored" if dry_run else "stored"
     for file in summary.files:
         if file.earlier is not None:
-            yield f"{file.path}: already imported as import {file.earlier} of this project"
+            day = file.earlier_at[:10]
+            yield f"{file.path}: already imported on {day} as import {file.earlier} of this project, nothing changed"
         else:
             number = "" if dry_run else f" · import {file.import_id}"
             yield (

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PROJECTS = {"synthetic-shop": "shop", "synthetic-films": "films"}
 ANNOTATORS = ("annotator_1", "annotator_2")
 _EXAMPLE = "synthetic-shop"
+# the pairs that another judge is asked about, each in both orders
+_ASKED = 5
 _NEXT = """
 next:
   recjudge                                 the app; ? lists the keys of a screen
@@ -70,9 +72,10 @@ _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
 
 @click.command()
 @in_database
+@click.option("--judge", "spec", metavar="SPEC", help="Ask this model about a few pairs too, such as gguf:FILE.")
 @click.option("--tables", is_flag=True, help="Print every leaderboard and agreement table.")
 @click.option("--no-tui", is_flag=True, help="Only print, even on a terminal.")
-def demo(database: Database, tables: bool, no_tui: bool) -> None:
+def demo(database: Database, spec: str | None, tables: bool, no_tui: bool) -> None:
     """Judge the sample data, then open the app.
 
     The data is synthetic and the judge is built in. The results are printed first.
@@ -80,13 +83,17 @@ def demo(database: Database, tables: bool, no_tui: bool) -> None:
     Creates the projects synthetic-shop and synthetic-films. If you run it again, nothing is judged twice. The built-in
     judge “rules” is not a language model; it is the published list guidelines written as code.
 
+    \b
     Example:
       recjudge demo
+      recjudge demo --judge gguf:model.gguf
     """
     for project, folder in PROJECTS.items():
         narrate(f"{project}: importing and judging …")
         _load(database, project, folder)
         _judge(database, project)
+    if spec is not None:
+        _ask_model(database, spec)
     if tables:
         for project in PROJECTS:
             _print_tables(database, project)
@@ -128,6 +135,34 @@ def _judge(database: Database, project: str) -> None:
             start.work(database, plan.run_id)
     for consensus, rule in _CONSENSUS.items():
         combine(database, identity, consensus, rule, ANNOTATORS)
+
+
+def _ask_model(database: Database, spec: str) -> None:
+    """Ask a model about a few pairs with short lists, and show it beside the built-in judge and people."""
+    from recjudge_tui.cli.judging import chosen_judge
+    from recjudge_tui.cli.running import plan_and_print, work_on
+    from recjudge_tui.domain.judge import JudgeAddress
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.common.table import write_table
+    from recjudge_tui.reports.declare import table_of
+    from recjudge_tui.runs.plan.plan import RunRequest
+    from recjudge_tui.runs.plan.series import AlreadyJudgedError
+    from recjudge_tui.runs.plan.settings import settings_for
+    from recjudge_tui.store.projects import project_id
+
+    identity = project_id(database, _EXAMPLE)
+    judge = chosen_judge(spec, JudgeAddress())
+    settings = settings_for("pairwise", sample=_ASKED, history=5, top_k=5)
+    try:
+        (plan,) = plan_and_print(database, [RunRequest(identity, judge, settings)], dry_run=False)
+    except AlreadyJudgedError as error:
+        narrate(error.title)
+        return
+    assert plan.run_id is not None
+    work_on(database, plan.run_id, narrate)
+    opened, people = Project(database, identity, _EXAMPLE), _SHOWN["pairwise"].consensus
+    asked = {"protocol": "pairwise", "aspect": OVERALL, "raters": (plan.rater, "rules"), "truth": people}
+    write_table(table_of(opened, "agreement", **asked))
 
 
 def _print_summary(database: Database) -> None:

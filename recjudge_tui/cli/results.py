@@ -359,7 +359,7 @@ def _release(
     from recjudge_tui.store.imports import imported_layouts
 
     if data is not None:
-        for kind, count in left_out(import_zhang2024(db, "zhang2024", data, scratch)).items():
+        for kind, count in left_out(import_zhang2024(db, "zhang2024", data)).items():
             narrate(f"{count:,} × {kind}")
         release = Project.named(db, "zhang2024")
         return {"release": release, "texts": with_text_metrics(release)}

@@ -1,8 +1,6 @@
-"""Where a judge answers, and what is sent beside the prompt: the options that say so, each declared once.
-
-The record (`domain.judge.JudgeAddress`), the command line, the forms of the app, the settings file and the Python
-interface derive from here. This module loads nothing heavy, because `recjudge run --help` reads it.
-"""
+"""Where a judge answers, and what is sent beside the prompt: the options that say so, each declared once. The record
+(`domain.judge.JudgeAddress`), the command line, the forms of the app, the settings file and the Python interface derive
+from here. This module loads nothing heavy, because `recjudge run --help` reads it."""
 
 from __future__ import annotations
 
@@ -11,9 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recjudge_tui.errors import UsageError
-
-# ---- address -----------------------------------------------------------------------------------------------------
-
 
 LONGEST_WORD = 20
 _KEY = re.compile(r"(?:sk|pk|rk|gsk|hf|xai|fw|r8|ghp|nvapi|pplx|csk)_.*[A-Z0-9]", re.ASCII)
@@ -26,11 +21,8 @@ _OWN = {
 
 
 class AddressOption(NamedTuple):
-    """One option; `name` is the field of the record, `setting` its name in the settings file.
-
-    `help` is for the command line, `label`, `hint` and `placeholder` are for forms. `many`: it can be repeated. `pairs`: it
-    is written NAME=VAR.
-    """
+    """One option; `name` is the field of the record, `setting` its name in the settings file. `help` is for the command
+    line, `label`, `hint` and `placeholder` are for forms. `many`: it can be repeated. `pairs`: it is written NAME=VAR."""
 
     name: str
     flag: str
@@ -128,8 +120,7 @@ def check_key_variable(name: str) -> None:
 
 def check_headers(headers: Sequence[tuple[str, str]]) -> None:
     """Raises AddressError for an invalid header name, for a header that the connection sets, and for a value given in
-    place of the name of its variable.
-    """
+    place of the name of its variable."""
     for name, variable in headers:
         if not _TOKEN.fullmatch(name):
             raise AddressError(
@@ -169,11 +160,9 @@ _BARE_WORD = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 
 
 def sending_options(words: Iterable[str]) -> dict[str, Any]:
-    """`KEY=JSON` of each as a mapping; a bare word counts as text, so that `reasoning_effort=low` needs no quotes.
-
-    Raises UsageError for a value that is not JSON, for a parameter that recjudge sets itself, and for anything that
-    looks like a secret.
-    """
+    """`KEY=JSON` of each as a mapping; a bare word counts as text, so that `reasoning_effort=low` needs no quotes. Raises
+    UsageError for a value that is not JSON, for a parameter that recjudge sets itself, and for anything that looks like a
+    secret."""
     options: dict[str, Any] = {}
     for word in words:
         name, sign, text = (part.strip() for part in word.partition("="))
@@ -184,7 +173,7 @@ def sending_options(words: Iterable[str]) -> dict[str, Any]:
                 "For example: reasoning_effort=low or think=false.",
             )
         options[name] = _value(name, text)
-    _check(options)
+    check_sending(options)
     return options
 
 
@@ -207,7 +196,8 @@ def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def check_sending(options: Mapping[str, Any]) -> None:
+    """Raises UsageError for a parameter that recjudge sets itself, and for anything that looks like a secret."""
     for name, value in options.items():
         if _SECRET.search(name):
             raise UsageError(
@@ -218,7 +208,7 @@ def _check(options: Mapping[str, Any]) -> None:
             instead = f"Use {_OWN_SENDING[name]}." if _OWN_SENDING[name] else "Leave it out."
             raise UsageError(f"{name} is set by recjudge and cannot be an option", next_step=instead)
         if isinstance(value, dict):
-            _check(value)
+            check_sending(value)
 
 
 def with_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,9 +12,6 @@ from pydantic import BeforeValidator, Field
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import ImageView, Material
 
-# ---- calls -------------------------------------------------------------------------------------------------------
-
-
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 Order = Literal["", "ab", "ba"]
@@ -61,13 +58,10 @@ class Sampling(Model):
 
 
 class Request(Model):
-    """One call: messages, the JSON schema of the reply, sampling options.
-
-    `messages[0]` (system) is the shared prefix, identical in every call of a run. `material` is
-    the case, in the order shown, for judges that read data instead of text (`rules`). `schema_name`
-    is for servers that require a name. `label_field` is the property of the schema (one with an enum) whose
-    probability is wanted; empty: none.
-    """
+    """One call: messages, the JSON schema of the reply, sampling options. `messages[0]` (system) is the shared prefix,
+    identical in every call of a run. `material` is the case, in the order shown, for judges that read data instead of
+    text (`rules`). `schema_name` is for servers that require a name. `label_field` is the property of the schema (one
+    with an enum) whose probability is wanted; empty: none."""
 
     messages: tuple[Message, ...]
     reply_schema: dict[str, Any]
@@ -127,13 +121,10 @@ class Usage(Model):
 
 
 class Reply(Model):
-    """What the judge returned. `text` is the answer without the `thinking`.
-
-    `structured`: the server enforced the schema. `stop` is the server's stop reason.
-    `logprobs`: the server returned token probabilities; `label_confidence` is the probability of the label,
-    computed from them where possible.
-    `sent` are the parameters that were sent; `dropped` those that the server refused.
-    """
+    """What the judge returned. `text` is the answer without the `thinking`. `structured`: the server enforced the schema.
+    `stop` is the server's stop reason. `logprobs`: the server returned token probabilities; `label_confidence` is the
+    probability of the label, computed from them where possible. `sent` are the parameters that were sent; `dropped` those
+    that the server refused."""
 
     text: str
     thinking: str = ""
@@ -173,12 +164,9 @@ class ParsedReply(Model):
 
 
 class CallResult(NamedTuple):
-    """The result of a call: its parsed reply, or an error. Exactly one of `parsed`, `error_kind` is set.
-
-    A reply that could not be read is kept with the error. `cached_from` is the call whose stored reply was used.
-    `cost_usd` is the known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have
-    cost.
-    """
+    """The result of a call: its parsed reply, or an error. Exactly one of `parsed`, `error_kind` is set. A reply that
+    could not be read is kept with the error. `cached_from` is the call whose stored reply was used. `cost_usd` is the
+    known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have cost."""
 
     attempts: int
     reply: Reply | None = None
@@ -209,12 +197,9 @@ def digest(*parts: object) -> str:
 
 
 class Trial(NamedTuple):
-    """A call that tries out a prompt: it is not stored and makes no verdict. Its outcome is a parsed reply, or an error; a
-    reply that could not be parsed is kept.
-
-    `judge` is the judge's name, `attempts` the number of requests sent; `cost_usd` is None when the price is
-    unknown or there was no reply.
-    """
+    """A call that tries out a prompt: it is not stored and makes no verdict. Its outcome is a parsed reply, or an error;
+    a reply that could not be parsed is kept. `judge` is the judge's name, `attempts` the number of requests sent;
+    `cost_usd` is None when the price is unknown or there was no reply."""
 
     judge: str
     rater_kind: str
@@ -241,29 +226,24 @@ TOKENS_AROUND_A_MESSAGE = 16
 
 
 def estimate_tokens(text: str) -> tuple[int, int]:
-    """(low, high) for a text: 4.5 and 3 characters of Latin script a token, 1.8 and 0.8 of any other.
-
-    Tokenizers of current models lie between these for English prose, lists of titles, and Chinese;
-    the high figure is meant to be safe for choosing a context length.
-    """
+    """(low, high) for a text: 4.5 and 3 characters of Latin script a token, 1.8 and 0.8 of any other. Tokenizers of
+    current models lie between these for English prose, lists of titles, and Chinese; the high figure is meant to be safe
+    for choosing a context length."""
     latin = len(text.encode("ascii", "ignore"))
     other = len(text) - latin
     return int(latin / 4.5 + other / 1.8) + 1, int(latin / 3 + other / 0.8) + 1
 
 
 def least_tokens(text: str) -> int:
-    """A number of tokens that every current model exceeds for this text: half of the low estimate, which is 9
-    characters of Latin script, or 3.6 of any other, per token.
-    """
+    """A number of tokens that every current model exceeds for this text: half of the low estimate, which is 9 characters
+    of Latin script, or 3.6 of any other, per token."""
     return estimate_tokens(text)[0] // 2
 
 
 def estimate_image_tokens(image: ImageView) -> tuple[int, int]:
-    """(low, high) for an image: one and four tokens for each square of 32 pixels, and never less than 85.
-
-    An image of 512 x 512 has 256 to 1,024 tokens. Most models lie between: 255 to 350 with the large vendors, 256 to
-    576 with most models that run locally. A few take more: the small model of an older family bills 8,500.
-    """
+    """(low, high) for an image: one and four tokens for each square of 32 pixels, and never less than 85. An image of 512
+    x 512 has 256 to 1,024 tokens. Most models lie between: 255 to 350 with the large vendors, 256 to 576 with most models
+    that run locally. A few take more: the small model of an older family bills 8,500."""
     patches = -(-image.width // PATCH_PIXELS) * -(-image.height // PATCH_PIXELS)
     low = max(patches, LEAST_OF_AN_IMAGE)
     return low, low * PATCHES_TIMES

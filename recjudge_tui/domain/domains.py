@@ -1,7 +1,5 @@
-"""Domains: the kinds of recommended things, the words for them in prompts, and which known data sets are of which.
-
-A domain is data, not a copied prompt.
-"""
+"""Domains: the kinds of recommended things, the words for them in prompts, and which known data sets are of which. A
+domain is data, not a copied prompt."""
 
 from __future__ import annotations
 
@@ -11,9 +9,6 @@ from pydantic import model_validator
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.event_types import Data
-
-# ---- domains -----------------------------------------------------------------------------------------------------
-
 
 # the shipped domains; users add their own
 SHIPPED = ("films", "books", "music", "news", "places", "shop")

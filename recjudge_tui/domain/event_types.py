@@ -1,8 +1,6 @@
-"""The one table of event types: where a judge sees each, what the user did, and whether the user has the item.
-
-Types are free text. A row of the table is found by the beginning of a type or of one of its words; a type without a
-row is unknown. docs/event-types.md shows the table.
-"""
+"""The one table of event types: where a judge sees each, what the user did, and whether the user has the item. Types are
+free text. A row of the table is found by the beginning of a type or of one of its words; a type without a row is unknown.
+docs/event-types.md shows the table."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ _DATA: tuple[tuple[str, Data], ...] = (
 
 class EventKind(NamedTuple):
     """One row: the name of the kind, where it is shown, what the user did, and the prefixes by which it is recognised.
-
-    `verb` is the past tense for what the user did, if it differs from the verb of the action.
-    """
+    `verb` is the past tense for what the user did, if it differs from the verb of the action."""
 
     name: str
     part: Part
@@ -107,10 +103,8 @@ def kind_of(event_type: str) -> EventKind | None:
 
 @lru_cache(maxsize=1024)
 def part_of(event_type: str) -> Part:
-    """The section in which a judge sees events of a type.
-
-    Events of an unknown type are under their own name among the others.
-    """
+    """The section in which a judge sees events of a type. Events of an unknown type are under their own name among the
+    others."""
     kind = kind_of(event_type)
     return kind.part if kind else "other"
 

@@ -83,10 +83,8 @@ def whole_term(key: str, value: str) -> Term:
 
 
 class VerdictFilter(NamedTuple):
-    """Terms with different keys must all hold; of several terms with the same key one is enough.
-
-    All free texts must be found, and all comparisons (COMPARED) must hold.
-    """
+    """Terms with different keys must all hold; of several terms with the same key one is enough. All free texts must be
+    found, and all comparisons (COMPARED) must hold."""
 
     terms: tuple[Term, ...] = ()
 
@@ -122,12 +120,9 @@ class VerdictFilter(NamedTuple):
 
 
 def parse_filter(text: str) -> VerdictFilter:
-    """Parse a filter. An empty text matches everything.
-
-    Raises UsageError for an unknown key, a missing value, an invalid number, an unknown word after `why:`, `state:`,
-    `triaged:` or `queue:`, a `from:` after a `to:`, more than MOST_TERMS terms or more than LONGEST_TERM characters in
-    one; the message says what is allowed.
-    """
+    """Parse a filter. An empty text matches everything. Raises UsageError for an unknown key, a missing value, an invalid
+    number, an unknown word after `why:`, `state:`, `triaged:` or `queue:`, a `from:` after a `to:`, more than MOST_TERMS
+    terms or more than LONGEST_TERM characters in one; the message says what is allowed."""
     # SQLite ends a pattern at this character
     matches = [match.groups() for match in _TOKEN.finditer(text.replace("\0", " "))]
     terms: dict[Term, None] = {}
@@ -158,11 +153,8 @@ def occasion_terms(chosen: OccasionFilter) -> tuple[Term, ...]:
 
 
 def parse_occasions(text: str) -> OccasionFilter:
-    """The occasions chosen by a filter that has only `context:`, `from:` and `to:`.
-
-    Raises UsageError for any other term, a second `from:` or `to:`, and what `parse_filter` and `occasion_filter` raise it
-    for.
-    """
+    """The occasions chosen by a filter that has only `context:`, `from:` and `to:`. Raises UsageError for any other term,
+    a second `from:` or `to:`, and what `parse_filter` and `occasion_filter` raise it for."""
     values: dict[str, list[str]] = {key: [] for key in OCCASIONS}
     for term in parse_filter(text).terms:
         if term.key not in OCCASIONS:

@@ -1,8 +1,6 @@
-"""Finds texts in the data that try to instruct the judge. Heuristics: they find known patterns and miss others.
-
-Prompts keep such texts inside their frames anyway; the findings show people which cases to check. docs/hostile-text.md
-lists the patterns.
-"""
+"""Finds texts in the data that try to instruct the judge. Heuristics: they find known patterns and miss others. Prompts
+keep such texts inside their frames anyway; the findings show people which cases to check. docs/hostile-text.md lists the
+patterns."""
 
 from __future__ import annotations
 
@@ -170,13 +168,10 @@ class Finding(NamedTuple):
 
 
 def findings(text: str, frames: Iterable[str] = FRAMES, longest: int = LONG_LINE) -> list[Finding]:
-    """At most one finding of each kind, in the order of KINDS; [] for nearly every ordinary text.
-
-    `frames` are the names of the tags that close a frame, in lower case and without a number at their end. A text
-    of more than `longest` characters is very long. Full-width letters, hidden characters between letters and
-    line breaks between words do not hide an order; misspellings, paraphrases and other languages do. Takes time
-    proportional to the length of the text.
-    """
+    """At most one finding of each kind, in the order of KINDS; [] for nearly every ordinary text. `frames` are the names
+    of the tags that close a frame, in lower case and without a number at their end. A text of more than `longest`
+    characters is very long. Full-width letters, hidden characters between letters and line breaks between words do not
+    hide an order; misspellings, paraphrases and other languages do. Takes time proportional to the length of the text."""
     plain = _plain(text)
     results: list[Finding] = []
     line = " ".join(plain.split()) if "  " in plain or not plain.isprintable() else plain

@@ -12,11 +12,9 @@ from recjudge_tui.domain.base import Model
 
 
 class JudgeAddress(Model):
-    """Where a judge answers, as `domain.address` declares it.
-
-    `api_key_env` is the NAME of an environment variable; the key itself is never stored. The same holds for
-    `header_env`: (header, variable) of each further header that is sent, also accepted as a mapping.
-    """
+    """Where a judge answers, as `domain.address` declares it. `api_key_env` is the NAME of an environment variable; the
+    key itself is never stored. The same holds for `header_env`: (header, variable) of each further header that is sent,
+    also accepted as a mapping."""
 
     base_urls: tuple[str, ...] = ()
     api_key_env: str = ""
@@ -90,11 +88,8 @@ class JudgeSpec(JudgeAddress):
 
 
 class Identity(Model):
-    """The served model, its digest if the server reports one, and its known properties.
-
-    `name` and `digest` (else the base URLs) identify the model in the cache key, with the `headers` (NAME=VARIABLE) that are
-    sent. None: unknown.
-    """
+    """The served model, its digest if the server reports one, and its known properties. `name` and `digest` (else the
+    base URLs) identify the model in the cache key, with the `headers` (NAME=VARIABLE) that are sent. None: unknown."""
 
     name: str
     digest: str = ""
@@ -106,20 +101,17 @@ class Identity(Model):
 
     def cache_key(self) -> str:
         """The key that a reusable stored reply must have: the model, and the headers, because a gateway may choose
-        another model by them.
-        """
+        another model by them."""
         sent = "".join(f";{header}" for header in sorted(self.headers))
         return f"{self.name}@{self.digest or ','.join(sorted(self.endpoints))}{sent}"
 
 
 class Capabilities(Model):
-    """What a probe found out about a judge. None: unknown.
-
-    `endpoints` and `digest` say which servers and which model were probed; empty: any. `refused` are the
-    parameters that the server refused, as in `Reply.dropped`. `logprobs`: the server returns token
-    probabilities. `images`: the model read a word in an image. `latency_s` is the median over the probe's calls, which
-    are small, `concurrency` the number of parallel calls that suits the judge. `problems` are errors during the probe.
-    """
+    """What a probe found out about a judge. None: unknown. `endpoints` and `digest` say which servers and which model
+    were probed; empty: any. `refused` are the parameters that the server refused, as in `Reply.dropped`. `logprobs`: the
+    server returns token probabilities. `images`: the model read a word in an image. `latency_s` is the median over the
+    probe's calls, which are small, `concurrency` the number of parallel calls that suits the judge. `problems` are errors
+    during the probe."""
 
     language_model: bool = True
     reachable: bool = True
@@ -144,13 +136,10 @@ class Capabilities(Model):
 
 
 class Workload(Model):
-    """What a run is about to ask. The judge gets it before the first call.
-
-    `longest_prompt_tokens` is a high estimate over all prompts of the run, `max_tokens` the limit of each
-    reply; both must fit into the context of the server. `images`: prompts have images, so a judge that is known not to
-    see raises JudgeError. `known` comes from an earlier probe: parameters that were refused are not sent, and logprobs
-    are requested only where they work.
-    """
+    """What a run is about to ask. The judge gets it before the first call. `longest_prompt_tokens` is a high estimate
+    over all prompts of the run, `max_tokens` the limit of each reply; both must fit into the context of the server.
+    `images`: prompts have images, so a judge that is known not to see raises JudgeError. `known` comes from an earlier
+    probe: parameters that were refused are not sent, and logprobs are requested only where they work."""
 
     calls: int
     longest_prompt_tokens: int
@@ -159,3 +148,16 @@ class Workload(Model):
     concurrency: int
     timeout_s: float
     known: Capabilities | None = None
+
+
+class Recipe(Model):
+    """How a rater is made: by `rule` from `raters`, of whom `quorum` are needed; from a `metric`; by asking a `judge`."""
+
+    rule: str = ""
+    raters: tuple[str, ...] = ()
+    quorum: int | None = None
+    protocol: str = ""
+    metric: str = ""
+    k: int | None = None
+    tokens: str = ""
+    judge: str = ""

@@ -1,6 +1,5 @@
-"""Lists made to test judges, known by their names: adversarial pairs (a user's own list and another user's; SAER) and real
-lists with a planted fault.
-"""
+"""Lists made to test judges, known by their names: adversarial pairs (a user's own list and another user's; SAER) and
+real lists with a planted fault."""
 
 from __future__ import annotations
 

@@ -52,10 +52,8 @@ class ItemView(Model):
 
 
 class ShownEvent(Model):
-    """One event with its item resolved; `timestamp` ISO 8601 UTC or empty; `text` the words of a search.
-
-    `scale` has the lowest and the highest possible value, if the data's layout defines them.
-    """
+    """One event with its item resolved; `timestamp` ISO 8601 UTC or empty; `text` the words of a search. `scale` has the
+    lowest and the highest possible value, if the data's layout defines them."""
 
     type: str
     timestamp: str = ""
@@ -66,10 +64,8 @@ class ShownEvent(Model):
 
     @cached_property
     def compact_json(self) -> str:
-        """The JSON of the event in a snapshot, cached because several occasions of a user show the same event.
-
-        It equals `model_dump_json` without defaults, and includes the item's JSON unchanged.
-        """
+        """The JSON of the event in a snapshot, cached because several occasions of a user show the same event. It equals
+        `model_dump_json` without defaults, and includes the item's JSON unchanged."""
         fields = [f'"type":{json_text(self.type)}']
         if self.timestamp:
             fields.append(f'"timestamp":{json_text(self.timestamp)}')
@@ -85,13 +81,11 @@ class ShownEvent(Model):
 
 
 class UserView(Model):
-    """A user and their events within the window, newest first.
-
-    `history` has purchases, ratings and similar events; `others` has all other events that are not searches, clicks
-    or visits of categories (wishes, impressions, unknown types); `browsed` the names of categories, `preferences`
-    short statements derived from recent activity. `as_of` is the end of the window (ISO 8601 UTC; empty when no event
-    has a time). `profile` is a text about the user that a model wrote; empty unless the run asked for one.
-    """
+    """A user and their events within the window, newest first. `history` has purchases, ratings and similar events;
+    `others` has all other events that are not searches, clicks or visits of categories (wishes, impressions, unknown
+    types); `browsed` the names of categories, `preferences` short statements derived from recent activity. `as_of` is the
+    end of the window (ISO 8601 UTC; empty when no event has a time). `profile` is a text about the user that a model
+    wrote; empty unless the run asked for one."""
 
     user_id: str
     attributes: dict[str, str] = Field(default_factory=dict)
@@ -106,10 +100,8 @@ class UserView(Model):
 
 
 def undated_text(user: UserView, served_at: str) -> str:
-    """A note that events without a time are shown, which may be later than the list.
-
-    Empty if the time of the list is unknown, or all events have a time.
-    """
+    """A note that events without a time are shown, which may be later than the list. Empty if the time of the list is
+    unknown, or all events have a time."""
     shown = (*user.history, *user.searches, *user.clicks, *user.others)
     undated = sum(not event.timestamp for event in shown)
     if not served_at or not undated:
@@ -124,11 +116,9 @@ class SlateView(Model):
 
 
 class ExplanationView(Model):
-    """A text that explains why an item was recommended.
-
-    Of an example: its `scores` by aspect, whether all users have the same one (`one`) or each has one of their own
-    (`personal`), and whether the scores are those of the reader whom the text was written for (`own_scores`).
-    """
+    """A text that explains why an item was recommended. Of an example: its `scores` by aspect, whether all users have the
+    same one (`one`) or each has one of their own (`personal`), and whether the scores are those of the reader whom the
+    text was written for (`own_scores`)."""
 
     item: ItemView
     text: str
@@ -149,10 +139,8 @@ class CaseViews(NamedTuple):
 
 
 class Material(Model):
-    """Everything shown about one case. `slates` are in the order of the case's systems (a, then b).
-
-    A slate may be shorter than `top_k`. `example` is the scored example of a one-shot question about an explanation.
-    """
+    """Everything shown about one case. `slates` are in the order of the case's systems (a, then b). A slate may be
+    shorter than `top_k`. `example` is the scored example of a one-shot question about an explanation."""
 
     kind: CaseKind
     user: UserView

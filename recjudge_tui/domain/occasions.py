@@ -14,10 +14,8 @@ LAST_SECOND = time(23, 59, 59)
 
 
 class Occasion(NamedTuple):
-    """Where and when a user was shown something.
-
-    `context` is any text, empty if the data has none; `served_at` is ISO 8601 in UTC, empty if unknown.
-    """
+    """Where and when a user was shown something. `context` is any text, empty if the data has none; `served_at` is ISO
+    8601 in UTC, empty if unknown."""
 
     context: str = ""
     served_at: str = ""
@@ -36,8 +34,7 @@ def occasion_text(occasion: Occasion) -> str:
 
 def compared_times(a: Collection[str], b: Collection[str]) -> list[tuple[str, str]]:
     """The times at which lists of two systems are compared, within one user and context. If each system has only one
-    list, these are compared regardless of their times; else lists served at the same time are.
-    """
+    list, these are compared regardless of their times; else lists served at the same time are."""
     if len(a) == 1 == len(b):
         return [(next(iter(a)), next(iter(b)))]
     return [(time, time) for time in sorted(set(a) & set(b))]
@@ -49,9 +46,8 @@ def earlier(*times: str) -> str:
 
 
 def meant_occasions(named: Occasion, known: Collection[Occasion]) -> list[Occasion]:
-    """The `known` occasions that `named` may mean: the one with the same context and time, or else all that agree
-    with everything that `named` gives.
-    """
+    """The `known` occasions that `named` may mean: the one with the same context and time, or else all that agree with
+    everything that `named` gives."""
     if named in known:
         return [named]
     return [
@@ -62,9 +58,8 @@ def meant_occasions(named: Occasion, known: Collection[Occasion]) -> list[Occasi
 
 
 class OccasionFilter(NamedTuple):
-    """The chosen occasions: in one of `contexts` (empty: any), served from `start` to `end` inclusive (ISO 8601 in
-    UTC, empty: unbounded). With a bound, anything without a time is left out.
-    """
+    """The chosen occasions: in one of `contexts` (empty: any), served from `start` to `end` inclusive (ISO 8601 in UTC,
+    empty: unbounded). With a bound, anything without a time is left out."""
 
     contexts: tuple[str, ...] = ()
     start: str = ""
@@ -90,10 +85,8 @@ EVERY_OCCASION = OccasionFilter()
 
 
 def occasion_filter(contexts: Collection[str], served_from: str, served_to: str) -> OccasionFilter:
-    """The filter for times as a person writes them: a date means the whole day in UTC, also at the end.
-
-    Raises UsageError for an invalid time, or a start after the end.
-    """
+    """The filter for times as a person writes them: a date means the whole day in UTC, also at the end. Raises UsageError
+    for an invalid time, or a start after the end."""
     start = parse_time(served_from, of_day=time.min) if served_from else ""
     end = parse_time(served_to, of_day=time.max) if served_to else ""
     if start and end and start > end:

@@ -1,6 +1,5 @@
 """What every option is, of a run and of a report: declared once; the command line, the app's form, the notebook and the
-docs derive from the declaration. Loads nothing heavy, because the help of a command reads it.
-"""
+docs derive from the declaration. Loads nothing heavy, because the help of a command reads it."""
 
 from __future__ import annotations
 
@@ -20,9 +19,8 @@ class Option:
     --no-; no flag: not offered there; `argument`: given by its place. help: for the command line and the form; `details`
     follow on the command line only. label: in the form. placeholder: the meaning of an empty field of the form.
     form_choices: (value, text) to choose from in the form, the default first. repeated: on the command line each name is
-    given by an option of its own, because it may hold a comma. as_json: the values of a dict are JSON (KEY=JSON).
-    rare: only shown by --help-all.
-    """
+    given by an option of its own, because it may hold a comma. as_json: the values of a dict are JSON (KEY=JSON). rare:
+    only shown by --help-all."""
 
     name: str
     type: type

@@ -74,10 +74,8 @@ class IssueSpec(Model):
 
 
 class Example(Model):
-    """A few-shot example: free-form `input` for the template, and the right reply.
-
-    `domain`: the domain that it is about, if any; runs about other domains do not show it.
-    """
+    """A few-shot example: free-form `input` for the template, and the right reply. `domain`: the domain that it is about,
+    if any; runs about other domains do not show it."""
 
     title: str
     domain: str | None = None
@@ -86,14 +84,12 @@ class Example(Model):
 
 
 class Prompt(Model):
-    """A prompt file. `labels` are for every aspect without labels of its own; a prompt with a `scale` has none.
-
-    `system` is the shared text, the same for every case of a run; `user` is the text of one case. Both
-    are Jinja2 templates, which may include the named `parts`. `domain` is the kind of data it was written for
-    (shopping, media, any), `source` where the method comes from, and `ours` are the rules in it that are not from
-    there. `profile` is for runs in which the model writes a profile first. Three variables are set by a run where the
-    prompt has them: `domain` (what is recommended), `published` (yes or no) and `reasoning` (first or none).
-    """
+    """A prompt file. `labels` are for every aspect without labels of its own; a prompt with a `scale` has none. `system`
+    is the shared text, the same for every case of a run; `user` is the text of one case. Both are Jinja2 templates, which
+    may include the named `parts`. `domain` is the kind of data it was written for (shopping, media, any), `source` where
+    the method comes from, and `ours` are the rules in it that are not from there. `profile` is for runs in which the
+    model writes a profile first. Three variables are set by a run where the prompt has them: `domain` (what is
+    recommended), `published` (yes or no) and `reasoning` (first or none)."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     protocol: ProtocolName
@@ -152,10 +148,8 @@ class Prompt(Model):
         return self.model_copy(update={"variables": {**self.variables, **variables}}) if variables else self
 
     def shown_examples(self) -> tuple[Example, ...]:
-        """The examples about the domain in the variable `domain`, and those about no domain.
-
-        Without that variable, the domain of the first example that has one is used.
-        """
+        """The examples about the domain in the variable `domain`, and those about no domain. Without that variable, the
+        domain of the first example that has one is used."""
         about = self.variables.get("domain") or next((e.domain for e in self.examples if e.domain), None)
         return tuple(example for example in self.examples if example.domain in (None, about))
 

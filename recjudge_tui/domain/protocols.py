@@ -1,7 +1,5 @@
-"""What each protocol is: the one place for its unit, scale, question and defaults. Everything else derives from it.
-
-A new protocol is one entry of PROTOCOLS, its three functions (recjudge_tui/protocols) and its prompts.
-"""
+"""What each protocol is: the one place for its unit, scale, question and defaults. Everything else derives from it. A new
+protocol is one entry of PROTOCOLS, its three functions (recjudge_tui/protocols) and its prompts."""
 
 from __future__ import annotations
 
@@ -17,9 +15,6 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.material import CaseKind
 
 
-# ---- published ---------------------------------------------------------------------------------------------------
-
-
 # Zhang et al.: the value of a score that a user or a judge did not give
 MISSING_TRUTH, MISSING_JUDGE = 3.0, 0.0
 # the aspects that the paper's users and evaluators scored
@@ -28,11 +23,9 @@ ZHANG_ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 
 @dataclass(frozen=True)
 class PublishedForm:
-    """One protocol as its paper has it.
-
-    settings: the settings of the preset by name; not all of them differ from our own. prompt: the differences of the
-    text from our own form, one phrase each. needs_baseline: the paper compares each system with one baseline.
-    """
+    """One protocol as its paper has it. settings: the settings of the preset by name; not all of them differ from our
+    own. prompt: the differences of the text from our own form, one phrase each. needs_baseline: the paper compares each
+    system with one baseline."""
 
     paper: str
     settings: Mapping[str, Any]
@@ -106,27 +99,19 @@ OVERALL = "overall"
 class ProtocolFacts:
     """One way of judging. `top_k`, `history` and `profile` are a run's defaults, which the user may change.
 
-    unit: what one verdict is about.
-    summary: what is judged and how, for people.
-    labels: value -> name, highest first. With `scores` they name the whole numbers of a scale; empty: numbers only.
-    ends: lowest and highest value where there are no labels.
-    scores: a verdict is a number, averaged over cases; else it is one of the labels.
-    spellings: other ways to write a label in a file of labels, in lower case -> value.
-    question: the protocol that asks the same question, so that their verdicts can be compared. Empty: none.
-    disagreement: the smallest difference of two values that counts as a disagreement.
-    prompts: kind of data -> name of the default prompt.
-    prompts_of: the protocol whose prompts it uses. Empty: its own.
-    top_k: items of each list that are shown. history: events that are shown.
-    tokens_a_reply: a guess, for estimates.
-    needs_history: users without history are left out by default.
-    many_aspects: the shipped prompts ask about several aspects.
-    list_names: what the prompts call the two lists of a pair, in the order shown.
-    directions: words for verdicts that moved up and down.
-    tests_judges: its cases test the judge and say nothing about systems: it has a command of its own, and reports
-    on systems leave it out.
-    published: what --as-published sets and shows. None: the paper's own form is not known.
-    reference: the paper whose method it follows, by its key in reports/references.bib. Empty: none.
-    """
+    unit: what one verdict is about. summary: what is judged and how, for people. labels: value -> name, highest first.
+    With `scores` they name the whole numbers of a scale; empty: numbers only. ends: lowest and highest value where there
+    are no labels. scores: a verdict is a number, averaged over cases; else it is one of the labels. spellings: other ways
+    to write a label in a file of labels, in lower case -> value. question: the protocol that asks the same question, so
+    that their verdicts can be compared. Empty: none. disagreement: the smallest difference of two values that counts as a
+    disagreement. prompts: kind of data -> name of the default prompt. prompts_of: the protocol whose prompts it uses.
+    Empty: its own. top_k: items of each list that are shown. history: events that are shown. tokens_a_reply: a guess, for
+    estimates. needs_history: users without history are left out by default. many_aspects: the shipped prompts ask about
+    several aspects. list_names: what the prompts call the two lists of a pair, in the order shown. directions: words for
+    verdicts that moved up and down. tests_judges: its cases test the judge and say nothing about systems: it has a
+    command of its own, and reports on systems leave it out. published: what --as-published sets and shows. None: the
+    paper's own form is not known. reference: the paper whose method it follows, by its key in reports/references.bib.
+    Empty: none."""
 
     name: str
     unit: CaseKind
@@ -306,10 +291,8 @@ def decidable() -> tuple[str, ...]:
 
 
 def question_of(name: str) -> str:
-    """The protocol whose question `name` answers.
-
-    Verdicts on the same question can be compared. An unknown protocol is returned unchanged.
-    """
+    """The protocol whose question `name` answers. Verdicts on the same question can be compared. An unknown protocol is
+    returned unchanged."""
     return (PROTOCOLS[name].question if name in PROTOCOLS else "") or name
 
 

@@ -17,10 +17,8 @@ IMPORT_KINDS: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "ex
 
 
 class Item(Model):
-    """`image` is as in the file: a path in its folder, a `data:` URI or an http(s) address.
-
-    In the database it is a digest.
-    """
+    """`image` is as in the file: a path in its folder, a `data:` URI or an http(s) address. In the database it is a
+    digest."""
 
     item_id: str
     title: str
@@ -36,11 +34,9 @@ class User(Model):
 
 
 class Event(NamedTuple):
-    """One thing a user did. `timestamp` is ISO 8601 in UTC (`2024-05-01T12:00:00+00:00`) or empty.
-
-    A search has a `text` instead of an item. Types beginning `heldout_` are never shown to a judge. An event with a
-    `context` or `served_at` concerns only the lists of that occasion.
-    """
+    """One thing a user did. `timestamp` is ISO 8601 in UTC (`2024-05-01T12:00:00+00:00`) or empty. A search has a `text`
+    instead of an item. Types beginning `heldout_` are never shown to a judge. An event with a `context` or `served_at`
+    concerns only the lists of that occasion."""
 
     user_id: str
     type: str
@@ -58,10 +54,8 @@ class RankedItem(NamedTuple):
 
 
 class Slate(NamedTuple):
-    """One system's ranked list for one user on one occasion, best first; ranks count from 1.
-
-    `context` is empty if the data has none; `served_at` is ISO 8601 in UTC, empty if unknown.
-    """
+    """One system's ranked list for one user on one occasion, best first; ranks count from 1. `context` is empty if the
+    data has none; `served_at` is ISO 8601 in UTC, empty if unknown."""
 
     user_id: str
     system: str
@@ -98,15 +92,13 @@ class Game(NamedTuple):
 class Label(Model):
     """One rater's verdict on one case, as imported.
 
-    The columns that are filled say what was judged: `system_a` and `system_b` a pair of lists, `system`
-    alone one list, `system` and `item_id` an explanation. `value` is a number on the protocol's scale
-    (A/Tie/B = 1/0/-1, where A is `system_a` of this record, even if it comes second by name). `context` and
-    `served_at` say on which occasion, where the user has several. With a `case_id` it is that case, whatever is current.
-    Without a `rater_kind`, the rater's name decides (`roles.kind_by_name`).
-    `value` is None if the answer failed: it was asked for and could not be read. `rule` says how it became a verdict.
-    `scale` is that of its aspect where the file gives one. `games` are the judgements of a pair by order, where the file
-    tells them; the value follows from them.
-    """
+    The columns that are filled say what was judged: `system_a` and `system_b` a pair of lists, `system` alone one list,
+    `system` and `item_id` an explanation. `value` is a number on the protocol's scale (A/Tie/B = 1/0/-1, where A is
+    `system_a` of this record, even if it comes second by name). `context` and `served_at` say on which occasion, where
+    the user has several. With a `case_id` it is that case, whatever is current. Without a `rater_kind`, the rater's name
+    decides (`roles.kind_by_name`). `value` is None if the answer failed: it was asked for and could not be read. `rule`
+    says how it became a verdict. `scale` is that of its aspect where the file gives one. `games` are the judgements of a
+    pair by order, where the file tells them; the value follows from them."""
 
     rater: str
     user_id: str

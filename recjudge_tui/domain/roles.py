@@ -94,8 +94,7 @@ def rules_note(*names: str) -> str:
 
 def kind_by_name(name: str) -> RaterKind:
     """The kind of an imported rater if the data does not give it: a judge, the users themselves, or a person, by its
-    name.
-    """
+    name."""
     if name in GROUND_TRUTH_NAMES:
         return "ground_truth"
     return "judge" if _names_model(name) else "annotator"

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from recjudge_tui.domain.address import check_sending
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Sampling
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
@@ -27,13 +28,11 @@ def _setting(name: str) -> Any:
 
 
 class RunSettings(Model):
-    """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds.
-
-    `as_of` is ISO 8601 UTC. `sample` counts cases, or users for adversarial pairs. The limits per minute apply to the
-    whole run, and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come
-    from the rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless
-    `keep_example_pair` (Zhang et al., 2024).
-    """
+    """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds. `as_of`
+    is ISO 8601 UTC. `sample` counts cases, or users for adversarial pairs. The limits per minute apply to the whole run,
+    and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come from the
+    rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless `keep_example_pair`
+    (Zhang et al., 2024)."""
 
     protocol: ProtocolName
     as_published: bool = _setting("as_published")
@@ -75,11 +74,12 @@ class RunSettings(Model):
     again: bool = _setting("again")
     use_cache: bool = _setting("use_cache")
 
-    @field_validator("timeout_s", mode="before")
+    @field_validator("sending")
     @classmethod
-    def _stored_timeout(cls, value: object) -> object:
-        # earlier versions accepted an infinite value and stored it as null
-        return RUN_OPTIONS["timeout_s"].default if value is None else value
+    def _sent_beside(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """What is sent beside the prompt, never instead of it, wherever the settings come from."""
+        check_sending(value)
+        return value
 
     @property
     def occasions(self) -> OccasionFilter:
@@ -111,13 +111,12 @@ class Estimate(Model):
     """The estimate of a run before it starts. Tokens are estimated from rendered prompts (low to high).
 
     `cost_usd` is None if the price is unknown, `seconds` if there is no run or test to measure the speed from.
-    `domain_note` says which words the prompt uses for the recommended things if the domain is unknown, and that
-    examples of other domains are left out. `published` is the preset of a run as published, a line each.
-    `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
-    counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
-    drawn from each activity level, where the run is stratified. `tokens_reused` of the low number are read only once
-    by a server that `reuse_note` names; None: it is not known to remember prompts.
-    """
+    `domain_note` says which words the prompt uses for the recommended things if the domain is unknown, and that examples
+    of other domains are left out. `published` is the preset of a run as published, a line each. `copies_notes` count the
+    events that are left out of what is shown because they are also held out. `undated_note` counts events without a time,
+    which are shown although they may be later than a list that has one. `strata`: users drawn from each activity level,
+    where the run is stratified. `tokens_reused` of the low number are read only once by a server that `reuse_note` names;
+    None: it is not known to remember prompts."""
 
     calls: int
     cases: int
@@ -142,13 +141,11 @@ class Estimate(Model):
 
 class Progress(Model):
     """The progress of a run: `done` + `failed` + outstanding = `calls`; `cached` of the done reused a stored reply.
-
-    `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
-    for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost (from
-    an older version), which is left out of the sum. `waiting_s` is the rest of a pause that the server asked for. Of
-    `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`: it
-    had read them before.
-    """
+    `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage, for
+    attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost (from an
+    older version), which is left out of the sum. `waiting_s` is the rest of a pause that the server asked for. Of
+    `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`: it had
+    read them before."""
 
     calls: int
     done: int

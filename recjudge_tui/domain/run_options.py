@@ -1,7 +1,5 @@
 """The options of a run, each declared once: the stored settings, the command line and the launch form derive from here.
-
-This module loads nothing heavy, because `recjudge run --help` reads it.
-"""
+This module loads nothing heavy, because `recjudge run --help` reads it."""
 
 from __future__ import annotations
 
@@ -49,11 +47,9 @@ def _texts(facts: ProtocolFacts) -> bool:
 
 @dataclass(frozen=True)
 class RunOption(Option):
-    """An option of a run; it is rare unless it says otherwise.
-
-    by_protocol: the default comes from the protocol's facts. taken_by: whether a protocol has this option. decides: what
-    it affects: what the judge is asked, which cases are judged, how they are drawn, or how the run is executed.
-    """
+    """An option of a run; it is rare unless it says otherwise. by_protocol: the default comes from the protocol's facts.
+    taken_by: whether a protocol has this option. decides: what it affects: what the judge is asked, which cases are
+    judged, how they are drawn, or how the run is executed."""
 
     rare: bool = True
     by_protocol: bool = False

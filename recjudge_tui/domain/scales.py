@@ -14,10 +14,8 @@ _SPAN = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|\.\.|to)\s*(-?\d+(?:\.\d+)?
 
 
 class Scale(NamedTuple):
-    """Numbers from `low` to `high`; with `words`, the values 0, 1, ... stand for them in their order.
-
-    `ordered` false: the words are categories, and their values are codes that must not be averaged or ranked.
-    """
+    """Numbers from `low` to `high`; with `words`, the values 0, 1, ... stand for them in their order. `ordered` false:
+    the words are categories, and their values are codes that must not be averaged or ranked."""
 
     low: float
     high: float
@@ -69,10 +67,8 @@ def numbered(low: float, high: float) -> Scale:
 
 def scale_of_text(text: str) -> Scale:
     """A scale as a cell writes it: `1-5`, `0 to 10`, `no < yes`, or `relevant | offensive | unclear` without an order.
-
     Words that contain these separators are written as JSON, as in a mapping: `["a<b", "c"]`, `{"categories": ["a|b",
-    "c"]}`. Raises ValueError for anything else.
-    """
+    "c"]}`. Raises ValueError for anything else."""
     if (spec := _listed(text)) is not None:
         return spec
     if match := _SPAN.fullmatch(text):

@@ -9,14 +9,11 @@ from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 
-# ---- selection ---------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Segment:
     """One group of users or of contexts: the `members`, or with `others` everyone else; or a period. `groups` counts the
-    groups that are looked at side by side. `imported`: only lists and texts that this import was the first to bring.
-    """
+    groups that are looked at side by side. `imported`: only lists and texts that this import was the first to bring."""
 
     name: str
     of: Literal["user", "context", "period"]
@@ -57,9 +54,8 @@ EVERY_CASE = CaseSelection()
 @dataclass(frozen=True)
 class Selection:
     """What a figure is counted from: the verdicts of these raters (none: the usual ones; with `readers` everyone) under a
-    protocol, about an aspect, on these cases. `crowd`: these raters' verdicts are one question, CROWD_OF_ALL for all people.
-    `fine`: labels that roll up to another stay apart.
-    """
+    protocol, about an aspect, on these cases. `crowd`: these raters' verdicts are one question, CROWD_OF_ALL for all
+    people. `fine`: labels that roll up to another stay apart."""
 
     protocol: str | None = None
     aspect: str | None = None
@@ -95,11 +91,9 @@ class Level(NamedTuple):
 
 
 def activity_levels(events: Mapping[str, int], levels: int = 4) -> list[Level]:
-    """At most `levels` groups of users by the number of events shown, least active first.
-
-    The bounds are the quantiles over the users with any event (inclusive method); users with equal numbers share a level,
-    so there may be fewer levels. Users without events are a level of their own.
-    """
+    """At most `levels` groups of users by the number of events shown, least active first. The bounds are the quantiles
+    over the users with any event (inclusive method); users with equal numbers share a level, so there may be fewer
+    levels. Users without events are a level of their own."""
     from statistics import quantiles
 
     some = sorted(count for count in events.values() if count)

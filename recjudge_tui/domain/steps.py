@@ -1,6 +1,5 @@
 """What can be done next, as data: errors and notes carry a step, and each surface says it in its own words, the command
-line as a command and the app as a key.
-"""
+line as a command and the app as a key."""
 
 from __future__ import annotations
 

@@ -7,9 +7,6 @@ import re
 import unicodedata
 from itertools import takewhile
 
-# ---- text --------------------------------------------------------------------------------------------------------
-
-
 _BIDI = {
     0x061C: "ALM", 0x200E: "LRM", 0x200F: "RLM", 0x202A: "LRE", 0x202B: "RLE", 0x202C: "PDF",
     0x202D: "LRO", 0x202E: "RLO", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
@@ -46,12 +43,10 @@ _UNPAINTED = re.compile(
 
 def safe_text(text: object) -> str:
     """The text without anything that moves the cursor, rings, changes colours, reorders or hides: safe for any output.
-
     Drops C0 controls (except newline and tab), DEL and C1. Characters that reorder text or are invisible are shown by
-    name (`‹RLO›`, `‹ZWSP›`, `‹VS17›`, `‹U+2061›`), words spelt in tag characters as `‹TAG words›`; those that scripts
-    and emoji need stay where they need them. Lone surrogates become U+FFFD. Markup stays: show the result as plain
-    content, never as markup.
-    """
+    name (`‹RLO›`, `‹ZWSP›`, `‹VS17›`, `‹U+2061›`), words spelt in tag characters as `‹TAG words›`; those that scripts and
+    emoji need stay where they need them. Lone surrogates become U+FFFD. Markup stays: show the result as plain content,
+    never as markup."""
     raw = str(text)
     if raw.isascii() and raw.isprintable():
         return raw
@@ -60,8 +55,7 @@ def safe_text(text: object) -> str:
 
 def paintable(line: str) -> str:
     """A painted line without control and invisible characters. They are dropped and not named, so that the width stays
-    the same.
-    """
+    the same."""
     return _UNPAINTED.sub("", line)
 
 
@@ -101,9 +95,7 @@ def _untagged(characters: str) -> str:
 
 
 def _is_needed(character: str, before: str, after: str) -> bool:
-    """Whether it has a meaning after this visible character: it selects the form of an emoji or ideograph, or joins
-    two.
-    """
+    """Whether it has a meaning after this visible character: it selects the form of an emoji or ideograph, or joins two."""
     if not before:
         return False
     if character in _EMOJI_FORMS:
@@ -128,10 +120,8 @@ def money(dollars: float) -> str:
 
 
 def one_line(text: object, limit: int | None = None) -> str:
-    """`safe_text` on one line (runs of white space become one space), cut to `limit` characters with `…`.
-
-    With a limit, only a small multiple of it is read, so a very long text costs nothing.
-    """
+    """`safe_text` on one line (runs of white space become one space), cut to `limit` characters with `…`. With a limit,
+    only a small multiple of it is read, so a very long text costs nothing."""
     raw = str(text)
     if limit is not None:
         raw = raw[: limit * 8 + 64]
@@ -160,11 +150,8 @@ _NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def marked(text: str) -> str:
-    """The text, with an apostrophe in front if a spreadsheet would run it.
-
-    A negative number stays as it is. A text that already has such apostrophes gets one more, so that
-    `unmarked(marked(text)) == text` for every text.
-    """
+    """The text, with an apostrophe in front if a spreadsheet would run it. A negative number stays as it is. A text that
+    already has such apostrophes gets one more, so that `unmarked(marked(text)) == text` for every text."""
     return MARK + text if _runs(text) else text
 
 

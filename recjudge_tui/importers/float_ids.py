@@ -1,64 +1,60 @@
-"""Matches ids such as `12.0` with the known ids `12`: pandas writes whole numbers this way if a value of the column
-is missing.
-"""
+"""Matches ids such as `12.0` with the known ids `12`: pandas writes whole numbers this way if a value of the column is missing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 from typing import Literal
 
-from recjudge_tui.domain.records import Event, Explanation, Item, Label, Slate, User
-from recjudge_tui.importers.files.layout import LocatedRecord, Record
-from recjudge_tui.importers.files.notes import Notes
-from recjudge_tui.importers.files.values import shown
+from recjudge_tui.domain.records import ImportKind
+from recjudge_tui.importers.columns import numbered
+from recjudge_tui.importers.values import Notes, Row, shown
 from recjudge_tui.store.imports import Target, mentioned_ids
 
 What = Literal["items", "users"]
-_KINDS: tuple[What, ...] = ("items", "users")
 # a table of these defines the ids
-_CATALOGUES = {"items": Item, "users": User}
-_FLOAT = re.compile(r"-?\d+\.0", re.ASCII)
+_COLUMNS: dict[What, str] = {"items": "item_id", "users": "user_id"}
+_FLOAT = re.compile(r"\s*(-?\d+\.0)\s*", re.ASCII)
+_IN_LIST = re.compile(r"(?<![\w.])(-?\d+)\.0(?![\w.])", re.ASCII)
 
 
 def joined_ids(
-    reads: Iterator[LocatedRecord], again: Callable[[], Iterator[LocatedRecord]], target: Target, notes: Notes
-) -> Iterator[LocatedRecord]:
-    """The records; ids like `12.0` lose their ending if the project knows all of them without it.
+    rows: Callable[[Notes], Iterator[Row]], kind: ImportKind, target: Target, notes: Notes
+) -> Callable[[Notes], Iterator[Row]]:
+    """The rows; ids like `12.0` lose their ending if the project knows all of them without it.
 
-    Only if the first record has such an id is the file read twice (`again`) and are the known ids looked up. A remark
-    says which ids were matched; a warning says if not all of them are known.
+    Only if the first row has such an id is the file read twice and are the known ids looked up. A remark says which ids were
+    matched; a warning says if not all of them are known.
     """
-    first = next(reads, None)
-    if first is None:
-        return
-    reads = chain([first], reads)
-    suspects = [what for what in _KINDS if any(map(_FLOAT.fullmatch, _ids(first.record, what)))]
+    quiet = Notes(notes.file)
+    first = next(iter(rows(quiet)), None)
+    suspects = [what for what in _COLUMNS if first is not None and _ids(first[1], what)]
     if not suspects:
-        yield from reads
-        return
+        return rows
     ids: dict[What, set[str]] = {what: set() for what in suspects}
-    for read in again():
+    for _, row in rows(quiet):
         for what in suspects:
-            ids[what].update(filter(_FLOAT.fullmatch, _ids(read.record, what)))
+            ids[what].update(_ids(row, what))
     joined = [what for what in suspects if _all_known(what, ids[what], target, notes)]
     for what in suspects:
-        if what not in joined and not isinstance(first.record, _CATALOGUES[what]):
-            _note_unknown(what, min(ids[what]), target, notes)
-    for read in reads:
-        yield read._replace(record=_without_ending(read.record, joined)) if joined else read
+        if what not in joined and what != kind and not mentioned_ids(target.db, target.project_id, what):
+            some = min(ids[what])
+            notes.remark(
+                f"{what[:-1]} ids such as {shown(some)} end in “.0”, as pandas writes whole numbers; if they are"
+                f" {shown(some[:-2])} elsewhere, import the {what} first, and then this file"
+            )
+    if not joined:
+        return rows
+    return lambda again: ((line, _without_ending(row, joined)) for line, row in rows(again))
 
 
 def _all_known(what: What, ids: set[str], target: Target, notes: Notes) -> bool:
     known = mentioned_ids(target.db, target.project_id, what)
     count = sum(name[:-2] in known for name in ids)
-    some = min(ids)
-    noun = what[:-1]
+    some, noun = min(ids), what[:-1]
     if count == len(ids) and known.isdisjoint(ids):
-        notes.remark(
-            f"{noun} ids such as {shown(some)} are read as the known ids such as {shown(some[:-2])} ({count:,} in all)"
-        )
+        text = f"{noun} ids such as {shown(some)} are read as the known ids such as {shown(some[:-2])} ({count:,} in all)"
+        notes.remark(text)
         return True
     if count:
         text = (
@@ -68,42 +64,23 @@ def _all_known(what: What, ids: set[str], target: Target, notes: Notes) -> bool:
     return False
 
 
-def _note_unknown(what: What, some: str, target: Target, notes: Notes) -> None:
-    """Say that the ids could not be compared with any, if the project has none yet."""
-    if not mentioned_ids(target.db, target.project_id, what):
-        notes.remark(
-            f"{what[:-1]} ids such as {shown(some)} end in “.0”, as pandas writes whole numbers; if they are"
-            f" {shown(some[:-2])} elsewhere, import the {what} first, and then this file"
-        )
+def _whole_lists(row: dict[str, str]) -> list[str]:
+    """The columns whose cells hold items of a list."""
+    return ["items"] if "items" in row else [] if "item_id" in row else numbered(row)
 
 
-def _ids(record: Record, what: What) -> Iterable[str]:
-    if what == "users":
-        return () if isinstance(record, Item) else (record.user_id,)
-    if isinstance(record, Slate):
-        return [place.item_id for place in record.items]
-    return () if isinstance(record, User) else (record.item_id,)
+def _ids(row: dict[str, str], what: What) -> list[str]:
+    """The ids of this form in a row."""
+    found = [match[1]] if (match := _FLOAT.fullmatch(row.get(_COLUMNS[what], ""))) else []
+    if what == "items":
+        found += [f"{whole}.0" for column in _whole_lists(row) for whole in _IN_LIST.findall(row[column])]
+    return found
 
 
-def _without_ending(record: Record, joined: list[What]) -> Record:
-    if isinstance(record, Slate):
-        user = _short(record.user_id) if "users" in joined else record.user_id
-        if "items" not in joined:
-            return record._replace(user_id=user)
-        return record._replace(
-            user_id=user, items=tuple(place._replace(item_id=_short(place.item_id)) for place in record.items)
-        )
-    if isinstance(record, Event):
-        user = _short(record.user_id) if "users" in joined else record.user_id
-        item = _short(record.item_id) if "items" in joined else record.item_id
-        return record._replace(user_id=user, item_id=item)
-    changes: dict[str, object] = {}
-    if "users" in joined and not isinstance(record, Item):
-        changes["user_id"] = _short(record.user_id)
-    if "items" in joined and isinstance(record, Item | Explanation | Label):
-        changes["item_id"] = _short(record.item_id)
-    return record.model_copy(update=changes)
-
-
-def _short(name: str) -> str:
-    return name[:-2] if _FLOAT.fullmatch(name) else name
+def _without_ending(row: dict[str, str], joined: list[What]) -> dict[str, str]:
+    for what in joined:
+        if match := _FLOAT.fullmatch(row.get(_COLUMNS[what], "")):
+            row[_COLUMNS[what]] = match[1][:-2]
+        for column in _whole_lists(row) if what == "items" else ():
+            row[column] = _IN_LIST.sub(r"\1", row[column])
+    return row

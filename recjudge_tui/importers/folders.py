@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -11,16 +11,18 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.files.chosen_rows import Wanted
-from recjudge_tui.importers.files.layout import Layout
-from recjudge_tui.importers.files.reading import bare_name, copy_note, sample_of, table_copies
-from recjudge_tui.importers.guessing import commands, holding_of, uncertain
-from recjudge_tui.importers.load import Progress, import_files
-from recjudge_tui.importers.plain.columns import SYSTEM_KINDS
-from recjudge_tui.importers.plain.headerless import only_a_header
-from recjudge_tui.importers.registry import layouts, special_layout
+from recjudge_tui.importers.columns import SYSTEM_KINDS
+from recjudge_tui.importers.guess import only_a_header
+from recjudge_tui.importers.layout import Layout
+from recjudge_tui.importers.load import Options, Progress, import_files
+from recjudge_tui.importers.reader import Wanted, bare_name, sample_of
+from recjudge_tui.importers.registry import commands, holding_of, named_layouts, special_layout, uncertain
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports import import_facts
+from recjudge_tui.store.projects import find_project
+
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
 
 
 class _DryRun(Exception):  # noqa: N818 - undoes the transaction of a dry run
@@ -49,6 +51,9 @@ def import_paths(
     system: str | None = None,
     event_type: str | None = None,
     where: Wanted = MappingProxyType({}),
+    values: Mapping[str, str] = MappingProxyType({}),
+    scale: tuple[float, float] | None = None,
+    keep_fitting: bool = False,
     names: Mapping[Path, str] | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -59,57 +64,48 @@ def import_paths(
     transaction for all kinds; returns one summary per kind. Raises the errors of `import_files`, and InputError for a
     file that may hold several kinds. With `dry_run` the transaction is undone at its end, and nothing is stored.
     """
-    mapped = _mapped_files(paths, kind) if mapping is not None else None
-    sorted_files = mapped or find_files(paths, kind, layout, system, project)
-    _refuse_unfit(sorted_files.files, kind, system, event_type)
-    everything = [path for files in sorted_files.files.values() for path in files] + sorted_files.beside
-    with suppress(_DryRun), db.bulk_writing(), db.transaction():
-        summaries = [
-            import_files(
-                db,
-                project,
-                files,
-                part,
-                layout=layout,
-                mapping=mapping,
-                system=system if kind is not None or part in SYSTEM_KINDS else None,
-                event_type=event_type if kind is not None or part == "events" else None,
-                where=where,
-                beside=everything,
-                names=names,
-                progress=progress,
-            )
-            for part, files in sorted_files.files.items()
-        ]
-        if dry_run:
-            raise _DryRun
-    return [summaries[0].model_copy(update={"aside": sorted_files.aside}), *summaries[1:]]
-
-
-def _mapped_files(paths: Sequence[Path], kind: ImportKind | None) -> FilesByKind:
-    if kind is None or any(path.is_dir() for path in paths):
+    if mapping is not None and (kind is None or any(path.is_dir() for path in paths)):
         raise UsageError(
             "--mapping needs files and --as",
             "A mapping describes tables of one kind, not a folder.",
             "Name the files, and their kind with --as.",
         )
-    return FilesByKind({kind: list(paths)}, [])
-
-
-def _refuse_unfit(
-    kinds: Collection[ImportKind], kind: ImportKind | None, system: str | None, event_type: str | None
-) -> None:
-    """Raise UsageError for an option that applies to none of the kinds found."""
-    if system and kind is None and not any(part in SYSTEM_KINDS for part in kinds):
-        raise UsageError(
-            "--system does not apply to these files",
-            f"They contain {', '.join(kinds)} and no lists.",
-        )
-    if event_type and "events" not in kinds:
-        raise UsageError(
-            "--type does not apply to these files",
-            f"They contain {', '.join(kinds)} and no events.",
-        )
+    if mapping is not None and kind is not None:
+        found = FilesByKind({kind: list(paths)}, [])
+    else:
+        found = find_files(paths, kind, layout, system, project)
+    options = Options(layout, mapping, system, event_type, where, values, scale, keep_fitting)
+    options.refuse_unfit(list(found.files), named=kind is not None)
+    everything = [path for files in found.files.values() for path in files] + found.beside
+    labels = (values, scale, keep_fitting)
+    summaries, facts = [], None
+    with suppress(_DryRun), db.bulk_writing(), db.transaction():
+        for part, files in found.files.items():
+            part_values, part_scale, part_keep = labels if part == "labels" else ({}, None, False)
+            summaries.append(
+                import_files(
+                    db,
+                    project,
+                    files,
+                    part,
+                    layout=layout,
+                    mapping=mapping,
+                    system=system if part in SYSTEM_KINDS else None,
+                    event_type=event_type if part == "events" else None,
+                    where=where,
+                    values=part_values,
+                    scale=part_scale,
+                    keep_fitting=part_keep,
+                    beside=everything,
+                    names=names,
+                    progress=progress,
+                )
+            )
+        if (project_id := find_project(db, project)) is not None:
+            facts = import_facts(db, project_id)
+        if dry_run:
+            raise _DryRun
+    return [summaries[0].model_copy(update={"aside": found.aside, "facts": facts}), *summaries[1:]]
 
 
 def find_files(
@@ -121,7 +117,7 @@ def find_files(
 ) -> FilesByKind:
     """Decide which files are imported as which kind. Raises InputError if there are none, or if a kind is uncertain:
     then it names the commands to choose from, with the name of the project."""
-    known = _known(layout)
+    known = named_layouts(layout)
     aside: list[str] = []
     by_kind: dict[ImportKind, list[Path]] = {part: [] for part in IMPORT_KINDS}
     beside = []
@@ -129,8 +125,14 @@ def find_files(
         if path.is_dir():
             for part, files in _of_folder(path, kind, known, system, project, aside).items():
                 by_kind[part] += files
+        elif len(paths) > 1 and _left_aside(path, paths, known, aside):
+            continue
         elif kind is None:
-            for part in _of_file(path, known, system, project):
+            sample = sample_of(path)
+            holding = holding_of(sample, known, system)
+            if holding.choices or not holding.layouts:
+                raise uncertain(sample, project, holding.choices)
+            for part in holding.layouts:
                 by_kind[part].append(path)
         elif len(paths) > 1 and _only_helps(path, kind, known):
             beside.append(path)
@@ -143,31 +145,36 @@ def find_files(
     return FilesByKind(once, beside, tuple(aside))
 
 
+def _left_aside(path: Path, paths: Iterable[Path], known: list[Layout], aside: list[str]) -> bool:
+    """Whether a file beside this one in the command joins it with others: its rows would count twice."""
+    name, folder = bare_name(path), path.parent
+    for layout in known:
+        whole, parts = layout.whole
+        if name in parts and any(bare_name(other) == whole and other.parent == folder for other in paths):
+            if any(layout.fits(sample_of(path), kind) for kind in layout.kinds):
+                aside.append(
+                    f"{path} was not imported, because {whole} beside it holds the same rows and more"
+                )
+                return True
+    return False
+
+
 def _without_copies(files: Iterable[Path], aside: list[str]) -> list[Path]:
     """The files, each once; of one table in several formats (ratings.csv, ratings.parquet) the first. The others are added
     to `aside`."""
-    paths = list(dict.fromkeys(files))
-    copies = table_copies(paths)
-    aside += (copy_note(path, first) for path, first in copies.items())
-    return [path for path in paths if path not in copies]
-
-
-def _known(name: str | None) -> list[Layout]:
-    known = layouts()
-    if name is None:
-        return known
-    named = [layout for layout in known if layout.name == name]
-    if not named:
-        raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
-    return named
-
-
-def _of_file(path: Path, known: list[Layout], system: str | None, project: str) -> list[ImportKind]:
-    sample = sample_of(path)
-    holding = holding_of(sample, known, system)
-    if holding.choices or not holding.layouts:
-        raise uncertain(sample, project, holding.choices)
-    return list(holding.layouts)
+    first: dict[tuple[Path, str], Path] = {}
+    kept = []
+    for path in dict.fromkeys(files):
+        name = Path(bare_name(path).lower())
+        other = first.setdefault((path.parent, name.stem if name.suffix in _TABLES else str(path)), path)
+        if other == path:
+            kept.append(path)
+        else:
+            aside.append(
+                f"{path} was not imported, because {other.name} beside it has the same name and would count twice; "
+                f"if it has other rows, import it with a separate command"
+            )
+    return kept
 
 
 def _of_folder(
@@ -181,30 +188,32 @@ def _of_folder(
     """The files of the folder by kind; what is not imported is added to `aside`."""
     by_kind: dict[ImportKind, list[Path]] = {}
     unknown, unnamed, questions = [], [], []
-    inside = _inside(folder)
+    try:
+        inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read", f"{error.strerror or error}.") from error
     for path in inside:
-        if not path.is_file():
+        if not path.is_file() or _left_aside(path, inside, known, aside):
             continue
         try:
             sample = sample_of(path)
+            holding = holding_of(sample, known, system)
         except InputError:
             unknown.append(path.name)
             continue
-        holding = holding_of(sample, known, system)
         kinds = {part: layout for part, layout in holding.layouts.items() if part == (kind or part)}
+        own = [part for part, layout in kinds.items() if _is_its_own(layout, path)]
         if holding.choices and kind is None:
             steps = "".join(f"\n  {line}" for line in commands(path, project, holding.choices))
-            questions.append(
-                f"{path} was not imported, because it may contain one of several kinds of data. Say "
-                f"which:{steps}"
-            )
+            text = f"{path} was not imported, because it may contain one of several kinds of data. Say which:{steps}"
+            questions.append(text)
         elif kind is not None and not kinds and any(choice.kind == kind for choice in holding.choices):
             by_kind.setdefault(kind, []).append(path)
         elif any(layout.has_header for layout in kinds.values()) and only_a_header(sample):
             aside.append(f"{path} was not imported, because it has a header and no rows")
         elif not holding.layouts:
             unknown.append(path.name)
-        elif own := [part for part, layout in kinds.items() if _is_its_own(layout, path)]:
+        elif own:
             for part in own:
                 by_kind.setdefault(part, []).append(path)
         elif kinds:
@@ -218,22 +227,11 @@ def _of_folder(
         aside.append(f"not imported from {folder} unless they are named: {', '.join(unnamed)}")
     if by_kind:
         return by_kind
-    what = kind or "anything"
     step = "Name the files themselves, with --as and, if necessary, --layout or --mapping."
     if folders := [path.name for path in inside if path.is_dir()]:
         step = f"Name one of the folders in it ({', '.join(folders[:5])}), or the files themselves."
-    raise InputError(
-        f"no file in {folder} is recognised as {what}",
-        "\n  ".join(questions),
-        step,
-    )
-
-
-def _inside(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read", f"{error.strerror or error}.") from error
+    title = f"no file in {folder} is recognised as {kind or 'anything'}"
+    raise InputError(title, "\n  ".join(questions), step)
 
 
 def _is_its_own(layout: Layout, path: Path) -> bool:

@@ -1,4 +1,5 @@
-"""The images that items name: checked, scaled down and encoded again, so that only the pixels of the file are used."""
+"""The images that items name: checked, scaled down and encoded again, so that only the pixels of the file are used; errors
+name the file and line of an image that cannot be used."""
 
 from __future__ import annotations
 
@@ -8,13 +9,18 @@ import re
 import struct
 import warnings
 import zlib
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from recjudge_tui.domain.material import ImageView
-from recjudge_tui.domain.text import one_line
-from recjudge_tui.store.data import StoredImage
+from recjudge_tui.domain.records import Item
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.values import Notes, shown
+from recjudge_tui.store.data import StoredImage, add_image
+from recjudge_tui.store.database import Database
 
 LONGEST_SIDE = 512
 MOST_PIXELS = 40_000_000
@@ -137,3 +143,67 @@ def _check_size(width: int, height: int) -> None:
         raise ImageFault(
             f"it has {width:,} x {height:,} pixels; at most {MOST_PIXELS // 10**6} million are read"
         )
+
+
+# an attribute of this name keeps the address of an image
+ADDRESS = "image"
+_LONGEST_KEY = 2_000
+
+
+@dataclass
+class ItemImages:
+    """The images of one file's items. `folder` is the file's own (None: it is the standard input). `stored`: reference ->
+    digest, of the images met so far. `addresses` counts the images that are only named by an address."""
+
+    db: Database
+    notes: Notes
+    folder: Path | None
+    stored: dict[str, str] = field(default_factory=dict)
+    addresses: int = 0
+
+    def store(self, line: int, item: Item) -> Item:
+        """The item with the digest of its image, after storing the image.
+
+        Nothing is fetched: an item whose image is an http(s) address keeps it as an attribute. Call inside a
+        transaction. Raises InputError for an image that cannot be used.
+        """
+        reference = item.image
+        if not reference:
+            return item
+        if is_address(reference):
+            self.addresses += 1
+            return item.model_copy(
+                update={"image": "", "attributes": {**item.attributes, ADDRESS: reference}}
+            )
+        digest = self.stored.get(reference) or self._stored(line, item)
+        # images inside the table would fill the memory
+        if len(reference) <= _LONGEST_KEY:
+            self.stored[reference] = digest
+        return item.model_copy(update={"image": digest})
+
+    def _stored(self, line: int, item: Item) -> str:
+        reference = item.image
+        try:
+            image = prepared(read_local(reference, self.folder))
+        except ImageFault as fault:
+            raise InputError(
+                f"{self.notes.file}:{self.notes.unit}{line}: image {shown(reference)} cannot be used",
+                f"{str(fault)[:1].upper()}{str(fault)[1:]}.",
+                "Correct it or leave the cell empty; nothing was stored.",
+            ) from None
+        except MissingPillow:
+            raise InputError(
+                f"{self.notes.file}:{self.notes.unit}{line}: the images of items cannot be read",
+                "The extra “images” is not installed.",
+                "Install it with: pip install 'recjudge[images]' — or leave out the column “image”.",
+            ) from None
+        add_image(self.db, image)
+        return image.view.digest
+
+    def remark(self) -> None:
+        """Add a remark on images that are only named by an address."""
+        if self.addresses:
+            self.notes.remark(
+                f"{quantity(self.addresses, 'image')} named by an http(s) address: nothing is fetched, and the address is"
+                f" kept as attribute “{ADDRESS}”; to show these images, save them as files and give their paths"
+            )

@@ -1,72 +1,149 @@
-"""Imports files into a project in one transaction, all or nothing."""
+"""Imports files into a project in one transaction, all or nothing: rows of a layout become records, are checked against the
+project and stored."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from recjudge_tui.domain.event_types import HELD_OUT
-from recjudge_tui.domain.records import Event, ImportKind
+from recjudge_tui.domain.event_types import HELD_OUT, kind_of
+from recjudge_tui.domain.occasions import Occasion
+from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
+from recjudge_tui.domain.roles import IMPORTED, RaterKind, kind_by_name
+from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.files.chosen_rows import Wanted, where_text
-from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request
-from recjudge_tui.importers.files.mapping import FileMapping, load_mapping
-from recjudge_tui.importers.files.notes import SHOWN, Notes
-from recjudge_tui.importers.files.reading import UTF8, Contents, contents_of, is_test_split, sample_of, stem
-from recjudge_tui.importers.files.tables import long_fields
-from recjudge_tui.importers.files.values import shown
-from recjudge_tui.importers.files.versions import refuse_changed, versions
+from recjudge_tui.importers.codes import Given
+from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
 from recjudge_tui.importers.float_ids import joined_ids
-from recjudge_tui.importers.import_job import Counts, ProjectCache
-from recjudge_tui.importers.item_images import ItemImages
-from recjudge_tui.importers.label_storing import ANOTHER_VERDICT, REPEATED, TELL_APART
-from recjudge_tui.importers.plain.columns import KNOWN, SYSTEM_KINDS
-from recjudge_tui.importers.plain.tables import PLAIN, mapped_beginning, names_no_system, shown_below
-from recjudge_tui.importers.preview import rendered
+from recjudge_tui.importers.guess import names_no_system
+from recjudge_tui.importers.images import ItemImages
+from recjudge_tui.importers.labels import LabelRows, Scales
+from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
+from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
+from recjudge_tui.importers.plain import OWN_LABELS, PLAIN, mapped_beginning, mapped_part, missing_of
+from recjudge_tui.importers.reader import (
+    UTF8,
+    Contents,
+    Sample,
+    Wanted,
+    contents_of,
+    header_of,
+    is_test_split,
+    long_fields,
+    refuse_changed,
+    sample_of,
+    stem,
+    versions,
+    where_text,
+)
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
-from recjudge_tui.importers.storing import store_records
-from recjudge_tui.importers.summary import FileSummary, ImportSummary
+from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
+from recjudge_tui.importers.values import MISSING, SHOWN, Notes, Row, RowFault, Times, optional_number, shown
 from recjudge_tui.store.cases import label_columns
 from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies, mark_copies
 from recjudge_tui.store.imports import (
+    Clash,
+    LabelledCase,
+    Outcome,
     Target,
+    add_events,
+    add_explanation,
+    add_items,
+    add_slate,
+    add_users,
+    add_verdict,
     begin_import,
     brought_visible_events,
+    case_of_label,
+    fingerprint,
     finish_import,
     import_of_path,
+    imported_at,
     is_displaced,
+    known_content,
+    known_ids,
     same_import,
 )
+from recjudge_tui.store.people import close_answered, task_by_token
 from recjudge_tui.store.projects import create_project, find_project
-from recjudge_tui.store.ratings import stored_scales
+from recjudge_tui.store.raters import ensure_rater, rater_kind
+from recjudge_tui.store.ratings import add_scale, scale_source, stored_scales
+from recjudge_tui.store.verdicts import COUNTED
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
-_TICK = 1_000
-# why an answer may be lost, and what to do if most of a file's answers are
+_TICK, _BATCH = 1_000, 2_000
+# characters of the line that says how each column was read
+_COLUMNS_SHOWN = 600
+_SHOWN_TYPES, _SHOWN_NAMES = 10, 5
+
+# votes that were left out, as they are counted
+_REPEATED = "repeated vote"
+_ANOTHER_VERDICT = "another verdict by the same rater"
+_ANSWERED = "another answer to a task that is answered"
+_TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
 _SCALE = (
     "Give the scale of the aspect in a mapping, such as scale = { quality = [0, 10] }, or"
     " { quality = { categories = [...] } } for words without an order; or say what each value means (docs/mapping.md)."
 )
-_CASES = f"The rows do not tell the cases apart: {TELL_APART}, or give each case its own user_id."
-_REPLACE = "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these are other votes,"
+# why an answer may be lost, and what to do if most of a file's answers are
 _LOST = {
-    REPEATED: _CASES,
-    ANOTHER_VERDICT: f"{_REPLACE} {TELL_APART}.",
-    "outside the scale": _SCALE,
-    "unknown value": _SCALE,
-    "not a finite number": _SCALE,
+    _REPEATED: f"The rows do not tell the cases apart: {_TELL_APART}, or give each case its own user_id.",
+    _ANOTHER_VERDICT: "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these are other"
+    f" votes, {_TELL_APART}.",
+    "answer that does not fit": _SCALE,
 }
-# characters of the line that says how each column was read
-_COLUMNS_SHOWN = 600
+
+
+class Options(NamedTuple):
+    """What a command says about its files. `system` names the system of lists or explanations and overrides a column of that
+    name, `event_type` the type of events. `where`: only the rows with one of these values in each of these columns. `values`,
+    `scale` (from its first end to its last) and `keep_fitting` say what the answers of labels mean.
+    """
+
+    layout: str | None = None
+    mapping: Path | None = None
+    system: str | None = None
+    event_type: str | None = None
+    where: Wanted = MappingProxyType({})
+    values: Mapping[str, str] = MappingProxyType({})
+    scale: tuple[float, float] | None = None
+    keep_fitting: bool = False
+
+    def refuse_unfit(self, kinds: Sequence[ImportKind], named: bool) -> None:
+        """Raise UsageError for options that apply to none of the kinds, or exclude each other. `named`: with --as."""
+        these = f"They contain {', '.join(kinds)}."
+        if self.system and not set(kinds) & set(SYSTEM_KINDS):
+            about = kinds[0] if named else "these files"
+            raise UsageError(
+                f"--system does not apply to {about}",
+                f"It names the system of lists or explanations. {these * (not named)}".strip(),
+            )
+        if self.event_type and "events" not in kinds:
+            about = kinds[0] if named else "these files"
+            raise UsageError(
+                f"--type does not apply to {about}",
+                f"It names the type of events. {these * (not named)}".strip(),
+            )
+        if (self.values or self.scale or self.keep_fitting) and "labels" not in kinds:
+            option = "--values" if self.values else "--scale" if self.scale else "--keep-fitting"
+            raise UsageError(
+                f"{option} does not apply to {', '.join(kinds)}", "It says what the answers of labels mean."
+            )
+        if self.mapping is not None and self.layout not in (None, PLAIN.name):
+            raise UsageError(
+                "--mapping and --layout exclude each other", "A mapping describes the layout itself."
+            )
 
 
 def import_files(
@@ -76,64 +153,59 @@ def import_files(
     kind: ImportKind,
     *,
     layout: str | None = None,
-    mapping: Path | None = None,
+    mapping: Path | Declaration | None = None,
     system: str | None = None,
     event_type: str | None = None,
     where: Wanted = MappingProxyType({}),
+    values: Mapping[str, str] = MappingProxyType({}),
+    scale: tuple[float, float] | None = None,
+    keep_fitting: bool = False,
     beside: Sequence[Path] = (),
     names: Mapping[Path, str] | None = None,
     progress: Progress | None = None,
 ) -> ImportSummary:
     """Import files of one kind into a project; creates the project if it is new.
 
-    One transaction: an error in any file, or an interruption, leaves the database unchanged. `system` names the system
-    of lists or explanations and overrides a column of that name, `event_type` the type of events; several files that name
-    no system are named after themselves. `where`: only the rows with one of these values in each of these
-    columns. If files of one command disagree, the first one counts; a newer command replaces an earlier one. `beside`
-    are other files that a layout may need, `names` replaces a file's path in messages. Raises UsageError, InputError,
-    StoreError.
+    One transaction: an error in any file, or an interruption, leaves the database unchanged. The options are those of
+    `Options`. Several files that name no system are named after themselves. If files of one command disagree, the first one
+    counts; a newer command replaces an earlier one. `beside` are other files that a layout may need, `names` replaces a file's
+    path in messages. Raises UsageError, InputError, StoreError.
     """
-    _refuse_unfit(kind, layout, mapping, system, event_type)
-    system = _storable(system.strip()) if system else None
-    described = load_mapping(mapping, KNOWN) if mapping is not None else None
-    files: list[tuple[FileSummary, Notes]] = []
-    encoding = (described.encoding if described else "") or UTF8
+    path_of = mapping if isinstance(mapping, Path) else None
+    options = Options(layout, path_of, system, event_type, where, values, scale, keep_fitting)
+    options.refuse_unfit((kind,), named=True)
+    options = options._replace(system=_storable(system.strip()) if system else None)
+    described = load_declaration(mapping) if isinstance(mapping, Path) else mapping
+    encoding = described.encoding if described else UTF8
     before = versions((*paths, *beside))
     for path in paths:
         # a file that is not a table is refused by its beginning, before all of it is read
         sample_of(path, encoding)
-    contents = {path: contents_of(path) for path in paths}
-    pace = _Pace(progress, sum(c.lines for c in contents.values()))
+    contents = {path: contents_of(path, encoding) for path in paths}
+    passes = 2 if kind == "labels" else 1
+    pace = _Pace(progress, passes * sum(c.lines for c in contents.values()))
+    files: list[tuple[FileSummary, Notes]] = []
     with long_fields(), db.bulk_writing(), db.transaction():
         project_id = find_project(db, project)
         identity = create_project(db, project) if project_id is None else project_id
-        command = _Command(
-            db, identity, kind, layout, described, system, event_type or "", where, (*paths, *beside),
-            len(paths) > 1, names or {}, pace, ProjectCache(),
-        )  # fmt: skip
+        known = _Known(db, identity)
         for path in paths:
             since = next((s.import_id for s, _ in files if s.import_id is not None), None)
-            files.append(_import_file(command, path, contents[path], since))
-        notes = _mark_copies(command, files)
+            beside_it = tuple(other for other in (*paths, *beside) if other != path)
+            job = _File(known, kind, path, contents[path], options, described, beside_it, names or {}, pace)
+            files.append(job.imported(since, several=len(paths) > 1))
+        notes: tuple[str, ...] = ()
+        if kind == "events":
+            mark_copies(db, identity, [s.import_id for s, _ in files if s.import_id is not None])
+            notes = tuple(held_out_copies(db, identity).sentences)
         refuse_changed(before)
-    return _summary(project, kind, files, notes, new_project=project_id is None)
-
-
-def _summary(
-    project: str,
-    kind: ImportKind,
-    files: Sequence[tuple[FileSummary, Notes]],
-    notes: tuple[str, ...],
-    *,
-    new_project: bool,
-) -> ImportSummary:
     kinds: Counter[str] = Counter()
     for _, file_notes in files:
         kinds.update(file_notes.kinds)
     return ImportSummary(
         project=project.strip(),
         kind=kind,
-        new_project=new_project,
+        new_project=project_id is None,
         files=tuple(summary for summary, _ in files),
         warnings=tuple(islice((text for _, file_notes in files for text in file_notes.first), SHOWN)),
         warning_kinds=dict(kinds.most_common()),
@@ -141,74 +213,51 @@ def _summary(
     )
 
 
-def _mark_copies(command: _Command, files: list[tuple[FileSummary, Notes]]) -> tuple[str, ...]:
-    """Mark the visible events that are copies of held-out ones; returns the sentences about them."""
-    if command.kind != "events":
-        return ()
-    stored = [summary.import_id for summary, _ in files if summary.import_id is not None]
-    mark_copies(command.db, command.project_id, stored)
-    return tuple(held_out_copies(command.db, command.project_id).sentences)
-
-
-def _refuse_unfit(
-    kind: ImportKind, layout: str | None, mapping: Path | None, system: str | None, event_type: str | None
-) -> None:
-    """Raise UsageError for options that do not apply to the kind, or exclude each other."""
-    if system is not None and kind not in SYSTEM_KINDS:
-        raise UsageError(
-            f"--system does not apply to {kind}", f"It names the system of {' or '.join(SYSTEM_KINDS)}."
-        )
-    if event_type is not None and kind != "events":
-        raise UsageError(f"--type does not apply to {kind}", "It names the type of events.")
-    if mapping is not None and layout not in (None, PLAIN.name):
-        raise UsageError(
-            "--mapping and --layout exclude each other", "A mapping describes the layout itself."
-        )
-
-
 class _Pace:
     """Reports the progress of a command by the lines read, every 1,000 rows."""
 
     def __init__(self, progress: Progress | None, lines: int) -> None:
-        self.progress = progress
-        self.lines = lines
-        self.before = 0
-        self.rows = 0
+        self.progress, self.lines, self.before, self.rows = progress, lines, 0, 0
 
-    def through(self, reads: Iterator[LocatedRecord], lines: int) -> Iterator[LocatedRecord]:
-        """Pass on the records of a file with this many lines, and report progress."""
+    def through(self, rows: Iterator[Row], lines: int) -> Iterator[Row]:
+        """Pass on the rows of a file with this many lines, and report progress."""
         if self.progress is None:
-            yield from reads
+            yield from rows
             return
-        reported, furthest = self.rows, 0
-        for read in reads:
-            yield read
-            self.rows += len(read.lines) or 1
-            # lists are yielded in another order than their rows
-            furthest = max(furthest, read.line)
-            if self.rows - reported >= _TICK:
-                reported = self.rows
-                self.progress(self.rows, min(1.0, (self.before + min(furthest, lines)) / (self.lines or 1)))
+        line = reported = 0
+        for line, row in rows:
+            yield line, row
+            self.rows += 1
+            reported += 1
+            if reported == _TICK:
+                reported = 0
+                self.progress(self.rows, min(1.0, (self.before + min(line, lines)) / (self.lines or 1)))
         self.before += lines
-        self.progress(self.rows, self.before / (self.lines or 1))
 
 
-class _Command(NamedTuple):
-    """The state that the files of one command share."""
+@dataclass
+class _Known:
+    """What is known of the project for the files of one command, filled on first use.
+
+    `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the known ids. `raters` and `cases`: those
+    named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`: those given so far, by
+    import.
+    """
 
     db: Database
     project_id: int
-    kind: ImportKind
-    layout: str | None
-    mapping: FileMapping | None
-    system: str | None
-    event_type: str
-    where: Wanted
-    files: tuple[Path, ...]
-    several: bool
-    names: Mapping[Path, str]
-    pace: _Pace
-    known: ProjectCache
+    content: dict[str, tuple[int, int]] | None = None
+    ids: dict[str, set[str]] = field(default_factory=dict)
+    raters: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    cases: dict[tuple[str, ...], LabelledCase] = field(default_factory=dict)
+    scales: dict[tuple[str, str], Scale] | None = None
+    scaled: set[tuple[int, str, str]] = field(default_factory=set)
+    no_items_noted: bool = False
+
+    def ids_of(self, kind: Literal["items", "users"]) -> set[str]:
+        if kind not in self.ids:
+            self.ids[kind] = known_ids(self.db, self.project_id, kind)
+        return self.ids[kind]
 
     def case_of(self, case_id: str) -> dict[str, str] | None:
         """The columns of a label that describe a case; None if the project has no case of this id."""
@@ -216,92 +265,677 @@ class _Command(NamedTuple):
             return None
         return label_columns(self.db, self.project_id, int(case_id))
 
-    def how(self, layout: str, system: str | None) -> str:
-        """How a file is read, as text: reading the same bytes in another way is another import."""
-        how = f"mapping {self.mapping.name} {self.mapping.digest[:8]}" if self.mapping else layout
-        how = f"{how}, system {system}" if system else how
-        how = f"{how}, type {self.event_type}" if self.event_type else how
-        return f"{how}, where {where_text(self.where)}" if self.where else how
 
+@dataclass
+class _File:
+    """One file that is being imported: how it is read, and the counts.
 
-def _import_file(
-    command: _Command, path: Path, contents: Contents, since: int | None
-) -> tuple[FileSummary, Notes]:
-    """Read and store one file, unless the same bytes were already imported in the same way and nothing has replaced
-    their content.
+    `records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same rater
+    answered earlier in the command, `tasks` answers to exported tasks. `answered` counts other answers to tasks that have one
+    already, by the import of that one (None: it was given in the app). `examples` are the first stored, `types` the types of
+    events that a judge may see, `judges` new raters taken for models by their names.
     """
-    db, project_id, kind, mapping = command.db, command.project_id, command.kind, command.mapping
-    name = _storable(command.names.get(path, str(path)))
-    notes = Notes(name)
-    sample = sample_of(path, (mapping.encoding if mapping else "") or UTF8)
-    if mapping is not None:
-        layout = mapped_layout(mapping, kind)
-    else:
-        layout = choose_layout(sample, kind, command.layout, command.system)
-    if command.where and not layout.takes_where:
-        raise UsageError(
-            f"--where does not apply to {name}",
-            f"The layout {layout.name} is read whole.",
-            "Import a file that holds only the rows you want.",
+
+    known: _Known
+    kind: ImportKind
+    path: Path
+    contents: Contents
+    options: Options
+    mapping: Declaration | None
+    beside: tuple[Path, ...]
+    names: Mapping[Path, str]
+    pace: _Pace
+    records: int = 0
+    stored: int = 0
+    unchanged: int = 0
+    repeats: int = 0
+    tasks: int = 0
+    answered: Counter[int | None] = field(default_factory=Counter)
+    examples: list[Record] = field(default_factory=list)
+    types: set[str] = field(default_factory=set)
+    judges: list[str] = field(default_factory=list)
+
+    def imported(self, since: int | None, *, several: bool) -> tuple[FileSummary, Notes]:
+        """Read and store the file, unless the same bytes were already imported in the same way and nothing has replaced
+        their content.
+        """
+        db, project_id, kind, options = self.known.db, self.known.project_id, self.kind, self.options
+        name = _storable(self.names.get(self.path, str(self.path)))
+        self.notes = notes = Notes(name)
+        sample = sample_of(self.path, self.mapping.encoding if self.mapping else UTF8)
+        if self.mapping is not None:
+            layout = mapped_layout(self.mapping, kind)
+        else:
+            layout = choose_layout(sample, kind, options.layout, options.system)
+        if options.where and not layout.takes_where:
+            raise UsageError(
+                f"--where does not apply to {name}",
+                f"The layout {layout.name} is read whole.",
+                "Import a file that holds only the rows you want.",
+            )
+        system = options.system
+        if system is None and several and layout is PLAIN and names_no_system(sample, kind, self.mapping):
+            system = stem(self.path)
+            notes.remark(f"no column for the system: it gets the file's name, {shown(system)}")
+        how = self._how(layout, system)
+        held_out = (
+            kind == "events" and layout.split_by_name and not options.event_type and is_test_split(Path(name))
         )
-    system = command.system
-    if system is None and command.several and layout is PLAIN and names_no_system(sample, kind, mapping):
-        system = stem(path)
-        notes.remark(f"no column for the system: it gets the file's name, {shown(system)}")
-    how = command.how(layout.name, system)
-    held_out = (
-        kind == "events" and layout.split_by_name and not command.event_type and is_test_split(Path(name))
-    )
-    earlier = same_import(db, project_id, kind, how, contents.sha256, partial(_is_read_alike, db, held_out))
-    # the same table may name images that have changed
-    if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
-        command.pace.before += contents.lines
-        return FileSummary(path=name, layout=how, earlier=earlier), notes
-    import_id = begin_import(db, project_id, kind, how, name, contents.sha256)
-    if kind == "events":
-        _note_older_version(command, import_id, name, notes)
-    beside = tuple(other for other in command.files if other != path)
-    request = Request(path, kind, notes, system, mapping, beside, command.event_type, command.case_of)
-    request = request._replace(where=command.where)
-    if kind == "labels":
-        request = request._replace(scales=stored_scales(db, project_id))
-    target = Target(db, project_id, import_id, import_id if since is None else since)
-    again = partial(layout.read, request._replace(notes=Notes(name)))
-    reads = joined_ids(layout.read(request), again, target, notes)
-    reads = _held_out(reads, notes) if held_out else reads
-    reads = command.pace.through(reads, contents.lines)
-    images = ItemImages(db, notes, None if path in command.names else path.parent)
-    counts = store_records(target, kind, reads, notes, command.known, images)
-    if not counts.stored and not counts.unchanged and not counts.answered:
-        raise _nothing(request, layout, counts.records)
-    if kind == "labels":
-        _refuse_lost_votes(notes, counts)
-    return _finished(db, FileSummary(path=name, layout=how, import_id=import_id), counts, notes), notes
+        alike = partial(_is_read_alike, db, held_out)
+        earlier = same_import(db, project_id, kind, how, self.contents.sha256, alike)
+        # the same table may name images that have changed
+        if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
+            self.pace.before += self.contents.lines
+            return FileSummary(
+                path=name, layout=how, earlier=earlier, earlier_at=imported_at(db, earlier)
+            ), notes
+        import_id = begin_import(db, project_id, kind, how, name, self.contents.sha256)
+        older = import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
+        if older is not None:
+            text = f"import {older} read another version of this file, and its events are still there; consider undoing it"
+            notes.warn(1, "another version imported before", text)
+        self.target = Target(db, project_id, import_id, import_id if since is None else since)
+        self.times = Times()
+        request = Request(
+            self.path,
+            kind,
+            notes,
+            system,
+            self.mapping,
+            self.beside,
+            options.event_type or "",
+            options.where,
+            self.contents,
+        )
+        self._store(request, layout, sample, held_out=held_out)
+        self.times.remark(notes)
+        if not self.stored and not self.unchanged and not self.answered:
+            raise self._nothing(request, layout)
+        if kind == "labels":
+            self._refuse_lost_votes()
+        return self._finished(name, how), notes
+
+    def _how(self, layout: Layout, system: str | None) -> str:
+        """How a file is read, as text: reading the same bytes in another way is another import."""
+        options, mapping = self.options, self.mapping
+        how = layout.name
+        if mapping is not None:
+            how = f"mapping {mapping.name} {mapping.digest[:8]}"
+        how += f", system {system}" if system else ""
+        how += f", type {options.event_type}" if options.event_type else ""
+        how += (
+            f", values {','.join(f'{old}={new}' for old, new in options.values.items())}"
+            if options.values
+            else ""
+        )
+        how += f", scale {options.scale[0]:g}..{options.scale[1]:g}" if options.scale else ""
+        how += ", keep fitting" if options.keep_fitting else ""
+        return how + (f", where {where_text(options.where)}" if options.where else "")
+
+    def _store(self, request: Request, layout: Layout, sample: Sample, *, held_out: bool) -> None:
+        notes, kind = self.notes, self.kind
+        part = (
+            mapped_part(request, self.mapping)
+            if self.mapping and self.mapping.kinds and not self.mapping.layout
+            else layout.part(sample, kind)
+        )
+
+        def rows(to: Notes) -> Iterator[Row]:
+            read = self.pace.through(layout.rows(request._replace(notes=to)), self.contents.lines)
+            if request.system:
+                read = _with(read, "system", request.system)
+            if request.event_type:
+                read = _with(read, "type", request.event_type)
+            return self._checked(read, request)
+
+        read = joined_ids(rows, kind, self.target, notes)
+        if kind == "lists":
+            self._batches(
+                slates_of(read(notes), notes, self.times, file_order=bool(part and part.ties == "file")),
+                self._lists,
+            )
+        elif kind == "labels":
+            self._batches(self._label_rows(read, part, sample).labels(), self._labels)
+            self._remark_repeats()
+        elif kind == "events":
+            self._batches(self._events_of(self._tidied(read(notes)), held_out=held_out), self._events)
+            self._remark_types()
+        else:
+            makers = {"items": self._item, "users": self._user, "explanations": self._explanation}
+            steps = {"items": self._items, "users": self._users, "explanations": self._explanations}
+            self._images = ItemImages(
+                self.known.db, notes, None if self.path in self.names else self.path.parent
+            )
+            self._batches(self._made(self._tidied(read(notes)), makers[kind]), steps[kind])
+            self._images.remark()
+
+    def _checked(self, rows: Iterator[Row], request: Request) -> Iterator[Row]:
+        """The rows, if the first has the columns that the kind needs. Raises InputError."""
+        first = next(rows, None)
+        if first is None:
+            return iter(())
+        if missing := missing_of(request, set(first[1])):
+            raise InputError(
+                f"{request.path} does not have {', '.join(missing)}",
+                f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found: {one_line(', '.join(first[1]), 300)}.",
+                "Rename the columns, or describe the file in a mapping (docs/mapping.md).",
+            )
+        return chain([first], rows)
+
+    def _batches(self, records: Iterator[Record], store: Callable[[list[Record]], None]) -> None:  # type: ignore[type-var]
+        while batch := list(islice(records, _BATCH)):
+            self.records += len(batch)
+            store(batch)
+
+    def _keep(self, records: Sequence[Record]) -> None:
+        """Keep the records as examples until there are enough."""
+        if len(self.examples) < EXAMPLES:
+            self.examples.extend(records[: EXAMPLES - len(self.examples)])
+
+    def _tidied(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Strip the ids, empty missing ones; leave out rows with empty required cells."""
+        columns, notes = COLUMNS[self.kind], self.notes
+        ids, filled = columns.ids, columns.filled
+        for line, row in rows:
+            for name in ids:
+                if value := row.get(name, ""):
+                    bare = value.strip()
+                    if bare in MISSING:
+                        row[name] = ""
+                    elif bare != value:
+                        row[name] = bare
+                        notes.warn(
+                            line, "spaces around an id", f"spaces around {name} {shown(bare)} were removed"
+                        )
+            for name in filled:
+                if not (value := row.get(name, "")) or value.isspace():
+                    notes.skip(line, f"no {name}", f"{name} is empty; row left out")
+                    break
+            else:
+                yield line, row
+
+    # ---- items, users, explanations ----
+
+    def _made(
+        self, rows: Iterator[Row], make: Callable[[int, dict[str, str]], Record]
+    ) -> Iterator[tuple[int, Record]]:
+        for line, row in rows:
+            try:
+                yield line, make(line, row)
+            except RowFault as fault:
+                self.notes.skip_row(line, fault)
+
+    def _attributes(self, row: dict[str, str]) -> dict[str, str]:
+        known = KNOWN[self.kind]
+        return {name: value for name, value in row.items() if value and name and name not in known}
+
+    def _item(self, line: int, row: dict[str, str]) -> Item:
+        item = Item(
+            item_id=row["item_id"],
+            title=row["title"].strip(),
+            brand=row.get("brand", "").strip(),
+            category=row.get("category", "").strip(),
+            attributes=self._attributes(row),
+            image=row.get("image", "").strip(),
+        )
+        return self._images.store(line, item)
+
+    def _user(self, _line: int, row: dict[str, str]) -> User:
+        return User(user_id=row["user_id"], attributes=self._attributes(row))
+
+    def _explanation(self, _line: int, row: dict[str, str]) -> Explanation:
+        return Explanation(
+            user_id=row["user_id"],
+            item_id=row["item_id"],
+            system=row["system"],
+            text=row["text"],
+            reference=row.get("reference", ""),
+            attributes=self._attributes(row),
+            context=row.get("context", ""),
+            served_at=self.times.read(row.get("served_at", ""), "served_at"),
+        )
+
+    def _items(self, batch: list[tuple[int, Item]]) -> None:
+        fresh = [item for line, item in batch if self._is_fresh(line, "item", item.item_id, item)]
+        self._keep(fresh)
+        add_items(self.target, fresh)
+
+    def _users(self, batch: list[tuple[int, User]]) -> None:
+        fresh = [user for line, user in batch if self._is_fresh(line, "user", user.user_id, user)]
+        self._keep(fresh)
+        add_users(self.target, fresh)
+
+    def _is_fresh(self, line: int, what: Literal["item", "user"], name: str, record: Item | User) -> bool:
+        """Whether the record must be stored; counts it, and notes disagreements between files."""
+        content = self.known.content
+        if content is None:
+            kind: Literal["items", "users"] = "items" if what == "item" else "users"
+            content = self.known.content = known_content(self.known.db, self.known.project_id, kind)
+        mark, before = fingerprint(record), content.get(name)
+        same = before is not None and before[0] == mark
+        if before is not None and before[1] >= self.target.since:
+            if not same:
+                self._note_disagreement(line, f"{what} {shown(name)}", before[1])
+                return False
+            self.unchanged += 1
+            content[name] = (mark, self.target.import_id)
+            return before[1] != self.target.import_id
+        self.unchanged += same
+        self.stored += not same
+        if before is not None and not same:
+            self._note_replacement(line, f"{what} {shown(name)}", before[1])
+        content[name] = (mark, self.target.import_id)
+        return True
+
+    def _explanations(self, batch: list[tuple[int, Explanation]]) -> None:
+        items, users = self.known.ids_of("items"), self.known.ids_of("users")
+        for line, explanation in batch:
+            for known, what, name in (
+                (items, "item", explanation.item_id),
+                (users, "user", explanation.user_id),
+            ):
+                if known and name not in known:
+                    text = f"{what} {shown(name)} is unknown; the explanation is kept"
+                    self.notes.warn(line, f"unknown {what}", text)
+            outcome, source = add_explanation(self.target, explanation)
+            what = f"the explanation of item {shown(explanation.item_id)} to {_owner(explanation)}"
+            self._count_content(line, what, outcome, source, explanation)
+
+    # ---- events ----
+
+    def _events_of(self, rows: Iterator[Row], *, held_out: bool) -> Iterator[Event]:
+        items, users, notes, time = (
+            self.known.ids_of("items"),
+            self.known.ids_of("users"),
+            self.notes,
+            self.times.read,
+        )
+        for line, row in rows:
+            get = row.get
+            user, item, text, value, kind = (
+                row["user_id"],
+                get("item_id", ""),
+                get("text", ""),
+                get("value", ""),
+                row["type"],
+            )
+            try:
+                if not item and not text.strip():
+                    raise RowFault("no item_id", "neither item_id nor text; row left out")
+                when, served = get("timestamp", ""), get("served_at", "")
+                event = Event(
+                    user,
+                    kind,
+                    item,
+                    text,
+                    time(when) if when else "",
+                    optional_number(value, "value") if value else None,
+                    get("context", ""),
+                    time(served, "served_at") if served else "",
+                )
+            except RowFault as fault:
+                notes.skip_row(line, fault)
+                continue
+            if items and item and item not in items:
+                notes.warn(line, "unknown item", f"item {shown(item)} is unknown; the event is kept")
+            if users and user not in users:
+                notes.warn(line, "unknown user", f"user {shown(user)} is unknown; the event is kept")
+            if not kind.startswith(HELD_OUT):
+                if held_out:
+                    notes.remark(
+                        "the name says that this is the test part of a split: its events are held out and no judge "
+                        "sees them (with --type TYPE they are history)"
+                    )
+                    event = event._replace(type=HELD_OUT + kind)
+                else:
+                    self.types.add(kind)
+            yield event
+
+    def _events(self, batch: list[Event]) -> None:
+        self._keep(batch)
+        add_events(self.target, batch)
+        self.stored += len(batch)
+
+    def _remark_types(self) -> None:
+        unknown = sorted(name for name in self.types if kind_of(name) is None)
+        if unknown:
+            more = f" and {len(unknown) - _SHOWN_TYPES} more" if len(unknown) > _SHOWN_TYPES else ""
+            self.notes.remark(
+                f"unknown type of event: {', '.join(map(shown, unknown[:_SHOWN_TYPES]))}{more}; judges see these "
+                f"events under their own names, and they do not count as owning the item"
+            )
+
+    # ---- lists ----
+
+    def _lists(self, batch: list[LocatedSlate]) -> None:
+        users = self.known.ids_of("users")
+        for line, slate, lines in batch:
+            lines, slate = self._known_items_only(line, slate, lines)
+            if not slate.items:
+                text = f"the list of {_owner(slate)} contains no known item; left out"
+                self.notes.warn(line, "empty list", text)
+                continue
+            if users and slate.user_id not in users:
+                text = f"user {shown(slate.user_id)} is unknown; the list is kept"
+                self.notes.warn(line, "unknown user", text)
+            outcome, source = add_slate(self.target, slate)
+            self._count_content(lines[0], "the list", outcome, source, slate)
+
+    def _known_items_only(
+        self, line: int, slate: Slate, lines: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], Slate]:
+        """The list without unknown items, which cannot be shown to a judge; unchanged while the project has no items."""
+        items = self.known.ids_of("items")
+        if not items:
+            if not self.known.no_items_noted:
+                self.known.no_items_noted = True
+                text = (
+                    "the project has no items yet, so lists are kept by item id; import items before judging"
+                )
+                self.notes.warn(line, "no items yet", text)
+            return lines, slate
+        if all(item.item_id in items for item in slate.items):
+            return lines, slate
+        kept = []
+        for place, item in zip(lines, slate.items, strict=True):
+            if item.item_id in items:
+                kept.append((place, item))
+            else:
+                text = f"item {shown(item.item_id)} is unknown; removed from the list, later items move up"
+                self.notes.skip(place, "unknown item", text)
+        return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
+
+    def _count_content(
+        self, line: int, what: str, outcome: Outcome, source: int | None, record: Slate | Explanation
+    ) -> None:
+        rows = len(record.items) if isinstance(record, Slate) else 1
+        if outcome == "unchanged":
+            self.unchanged += rows
+            return
+        what = f"{what} of {_owner(record)}" if isinstance(record, Slate) else what
+        if outcome == "disagrees":
+            self._note_disagreement(line, what, source, rows)
+            return
+        self.stored += rows
+        self._keep([record])
+        if outcome == "replaces":
+            self._note_replacement(line, what, source)
+
+    def _note_disagreement(self, line: int, what: str, source: int | None, rows: int = 1) -> None:
+        where = "above" if source == self.target.import_id else f"in import {source}"
+        text = f"{what} occurs {where} with other content; the first is kept"
+        self.notes.skip(line, "disagrees with earlier content", text, rows)
+
+    def _note_replacement(self, line: int, what: str, source: int | None) -> None:
+        text = f"{what} differs from import {source}; the new one replaces it"
+        self.notes.warn(line, "replaces an earlier import", text)
+
+    # ---- labels ----
+
+    def _label_rows(
+        self, rows: Callable[[Notes], Iterator[Row]], part: Part | None, sample: Sample
+    ) -> LabelRows:
+        options = self.options
+        original = tuple(header_of(sample.text, wanted_columns("labels")))
+        plain = wanted_columns("labels").renamed(original)
+        names = dict(zip(plain, original, strict=True)) if part is None else {}
+        if part is not None:
+            names = {name: spec.columns[0] for name, spec in part.fields.items() if spec.columns}
+        return LabelRows(
+            rows=rows,
+            notes=self.notes,
+            times=self.times,
+            scales=Scales(
+                stored_scales(self.known.db, self.known.project_id),
+                part.scale if part else None,
+                part.scales if part else {},
+                options.scale,
+            ),
+            given=Given(
+                options.values,
+                options.scale,
+                options.keep_fitting,
+                ours=part is None and original in OWN_LABELS,
+            ),
+            case_of=self.known.case_of,
+            name=Path(self.notes.file).name,
+            sides=part.sides if part else "",
+            columns=names,
+        )
+
+    def _labels(self, batch: list[tuple[int, Label]]) -> None:
+        """Store labels in the orientation of their cases; answers to tasks for the person to whom they are assigned."""
+        for line, label in batch:
+            if label.task:
+                self._task_answer(line, label)
+                continue
+            self._store_scale(line, label)
+            rater = self._rater(line, label)
+            case, turned, occasions = case_of_label(self.target, self.known.cases, label)
+            if occasions > 1:
+                text = (
+                    f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
+                    f"served_at do not say which one was judged; the label is kept without a list"
+                )
+                self.notes.warn(line, "unclear occasion", text)
+            self._add_label(line, rater, case, label, turned=turned)
+
+    def _add_label(self, line: int, rater: int, case: int, label: Label, *, turned: bool) -> None:
+        """Store a label in the orientation of its case; the case has the systems in the other order if it is `turned`."""
+        of_case = label
+        if turned and label.value is not None:
+            value = 0.0 - label.value
+            names = protocol_facts(label.protocol).labels
+            of_case = label.model_copy(update={"value": value, "label": names.get(value, label.label)})
+        clash = add_verdict(self.target, rater, case, of_case)
+        if clash is None:
+            self.stored += 1
+            self._keep([label])
+            return
+        if label.rule == COUNTED:
+            origin = f" (import {clash.import_id})" if clash.import_id else ""
+            raise InputError(
+                f"{self.notes.file}:{line}: the counts of this row are already stored",
+                f"They came from a table with the same file name{origin}, and counts do not show which battles are new.",
+                "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename the file if these are"
+                " other battles.",
+            )
+        repeated = clash.import_id is not None and clash.import_id >= self.target.since
+        self.repeats += repeated
+        if not clash.same and label.task and not repeated:
+            self.answered[clash.import_id] += 1
+            self._note_clash(line, label, clash, _ANSWERED)
+        elif not clash.same:
+            self._note_clash(line, label, clash, _ANOTHER_VERDICT)
+        elif repeated:
+            text = f"{shown(label.rater)} answered {label.aspect} of this case above, with the same answer; left out"
+            self.notes.skip(line, _REPEATED, text)
+        else:
+            self.unchanged += 1
+
+    def _note_clash(self, line: int, label: Label, clash: Clash, kind: str) -> None:
+        if clash.import_id == self.target.import_id:
+            origin = "above in this file"
+        elif clash.import_id is not None:
+            origin = f"in import {clash.import_id}"
+        else:
+            origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
+        answer = f"answered {shown(clash.label)}" if clash.label else "failed"
+        text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that answer is kept"
+        self.notes.skip(line, kind, text)
+
+    def _task_answer(self, line: int, label: Label) -> None:
+        """Store the answer to an exported task for the person assigned to it, and close the task."""
+        db, project_id = self.known.db, self.known.project_id
+        task = task_by_token(db, project_id, label.task)
+        if task is None or task.protocol != label.protocol:
+            text = f"task {shown(label.task)} is not a {label.protocol} task of this project; left out"
+            self.notes.skip(line, "unknown task", text)
+            return
+        if label.rater not in ("", task.rater):
+            text = f"answered by {shown(label.rater)}; stored as the answer of {shown(task.rater)}, to whom the task is assigned"
+            self.notes.warn(line, "answered by another name", text)
+        self.tasks += 1
+        named = label.model_copy(update={"rater": task.rater})
+        self._add_label(line, task.rater_id, task.case_id, named, turned=task.first == "b")
+        close_answered(db, task.id)
+
+    def _rater(self, line: int, label: Label) -> int:
+        known, key = self.known.raters, (label.rater, label.rater_kind)
+        if key not in known:
+            kind = label.rater_kind or self._kind_by_name(label.rater)
+            try:
+                known[key] = ensure_rater(self.known.db, self.known.project_id, label.rater, kind)
+            except UsageError as error:
+                title = f"{self.notes.file}:{line}: {error.title}"
+                raise InputError(title, error.cause, error.next_step) from error
+        return known[key]
+
+    def _kind_by_name(self, name: str) -> RaterKind:
+        """The kind of a rater whose row does not name one: its stored kind if it was imported before, else the kind
+        suggested by its name.
+        """
+        kind = kind_by_name(name)
+        stored = rater_kind(self.known.db, self.known.project_id, name)
+        if stored in IMPORTED and kind != "ground_truth":
+            return stored
+        if kind == "judge":
+            self.judges.append(name)
+        return kind
+
+    def _store_scale(self, line: int, label: Label) -> None:
+        """Store the scale of the label's aspect, once for each file. Raises InputError if the aspect has another one."""
+        if label.scale is None:
+            return
+        target, key = self.target, (label.protocol, label.aspect)
+        known = self.known.scales
+        if known is None:
+            known = self.known.scales = dict(stored_scales(target.db, target.project_id))
+        scale = known.get(key, label.scale)
+        if scale != label.scale:
+            source = scale_source(target.db, target.project_id, *key)
+            origin = "above in this file" if source == target.import_id else f"since import {source}"
+            raise InputError(
+                f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale {label.scale.described()}",
+                f"Its scale is {scale.described()} {origin}, and one aspect has one scale.",
+                "Nothing was stored. Give these labels an aspect of their own, turn their values into that scale, or undo that"
+                " import.",
+            )
+        if (target.import_id, *key) not in self.known.scaled:
+            self.known.scaled.add((target.import_id, *key))
+            known[key] = label.scale
+            add_scale(target.db, target.project_id, target.import_id, *key, label.scale)
+            self.notes.remark(f"scale of {label.aspect} ({label.protocol}): {label.scale.described()}")
+
+    def _remark_repeats(self) -> None:
+        remark = self.notes.remark
+        if self.repeats:
+            remark(
+                f"{self.repeats:,} of {self.records:,} votes are on a case that the same rater answered above: these rows do"
+                f" not tell the cases apart; {_TELL_APART}"
+            )
+        if self.answered:
+            ways = (
+                f"undo import {source} first (recjudge imports undo {source})"
+                if source is not None
+                else "change them in the app (recjudge annotate open)"
+                for source in self.answered
+            )
+            remark(
+                f"{self.answered.total():,} of {self.records:,} answers differ from those that their tasks already have,"
+                f" which are kept; to replace these, {' and '.join(ways)}"
+            )
+        if self.unchanged and self.tasks:
+            remark(f"{self.unchanged:,} of {self.records:,} answers are stored already")
+        elif self.unchanged:
+            remark(
+                f"{self.unchanged:,} of {self.records:,} votes are in an earlier import with the same answer and are not"
+                f" counted twice. If they are another session, {_TELL_APART}"
+            )
+        if names := self.judges:
+            more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+            remark(
+                f"named like language models, so not counted as people: {', '.join(map(shown, names[:_SHOWN_NAMES]))}"
+                f"{more}; a column rater_kind (judge, annotator) decides, or “recjudge rater kind NAME annotator”"
+            )
+
+    # ---- the end ----
+
+    def _nothing(self, request: Request, layout: Layout) -> InputError:
+        notes = self.notes
+        if not notes.skipped and not self.records:
+            empty = "no answers" if self.kind == "labels" else "no records"
+            return InputError(
+                f"{notes.file} has {'a header and no rows' if layout.has_header else empty}",
+                next_step="Check how it was created; nothing was imported.",
+            )
+        mapped = request.mapping and request.mapping.kinds and not request.mapping.layout
+        rows = "".join(f"\n  {line}" for line in mapped_beginning(request)) if mapped else ""
+        advice = _advice(self._lost()) if self.kind == "labels" else ""
+        count = max(notes.skipped, self.records)
+        return InputError(
+            f"nothing in {notes.file} could be imported as {self.kind}",
+            f"0 of {count:,} rows fit. {'; '.join(notes.first[:3])}.{rows}",
+            f"Nothing was stored. {advice or 'Check these rows and the kind given with --as.'}",
+        )
+
+    def _lost(self) -> dict[str, int]:
+        return {kind: self.notes.kinds[kind] for kind in _LOST if self.notes.kinds[kind]}
+
+    def _refuse_lost_votes(self) -> None:
+        """Raise InputError if most of the answers in a file cannot be used. Empty cells are no answers."""
+        lost = self._lost()
+        if self.options.keep_fitting:
+            lost.pop("answer that does not fit", None)
+        count = sum(lost.values())
+        answers = count + self.stored + self.unchanged
+        if 2 * count > answers:
+            kinds = ", ".join(f"{n:,} × {kind}" for kind, n in lost.items())
+            raise InputError(
+                f"most answers in {self.notes.file} would be lost",
+                f"{count:,} of {answers:,} cannot be used ({kinds}): {'; '.join(self.notes.first[:3])}.",
+                f"Nothing was stored. {_advice(lost)}",
+            )
+
+    def _finished(self, name: str, how: str) -> FileSummary:
+        """Record the counts, and put them into the summary."""
+        notes, import_id = self.notes, self.target.import_id
+        read = self.stored + self.unchanged + notes.skipped
+        finish_import(
+            self.known.db,
+            import_id,
+            read=read,
+            stored=self.stored,
+            skipped=notes.skipped,
+            warnings=notes.stored_form(),
+        )
+        return FileSummary(
+            path=name,
+            layout=how,
+            import_id=import_id,
+            columns=one_line(notes.columns, _COLUMNS_SHOWN),
+            remarks=tuple(notes.remarks),
+            examples=tuple(map(rendered, self.examples)),
+            read=read,
+            stored=self.stored,
+            unchanged=self.unchanged,
+            skipped=notes.skipped,
+        )
 
 
-def _finished(db: Database, summary: FileSummary, counts: Counts, notes: Notes) -> FileSummary:
-    """Record an import's counts and put them into its summary."""
-    assert summary.import_id is not None
-    read = counts.stored + counts.unchanged + notes.skipped
-    finish_import(
-        db,
-        summary.import_id,
-        read=read,
-        stored=counts.stored,
-        skipped=notes.skipped,
-        warnings=notes.stored_form(),
-    )
-    return summary.model_copy(
-        update={
-            "columns": one_line(notes.columns, _COLUMNS_SHOWN),
-            "remarks": tuple(notes.remarks),
-            "examples": tuple(map(rendered, counts.examples)),
-            "read": read,
-            "stored": counts.stored,
-            "unchanged": counts.unchanged,
-            "skipped": notes.skipped,
-        }
-    )
+def _with(rows: Iterator[Row], name: str, value: str) -> Iterator[Row]:
+    for line, row in rows:
+        row[name] = value
+        yield line, row
+
+
+def _owner(record: Slate | Explanation) -> str:
+    return list_owner(record.user_id, record.system, Occasion(record.context, record.served_at))
+
+
+def _advice(lost: Mapping[str, int]) -> str:
+    """What to do about the most frequent reason; empty if there is none."""
+    return _LOST[max(lost, key=lambda kind: lost[kind])] if lost else ""
 
 
 def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> bool:
@@ -311,67 +945,6 @@ def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> b
     if held_out:
         return not brought_visible_events(db, import_id)
     return not is_test_split(Path(path)) or brought_visible_events(db, import_id)
-
-
-def _held_out(reads: Iterator[LocatedRecord], notes: Notes) -> Iterator[LocatedRecord]:
-    for read in reads:
-        event = read.record
-        if isinstance(event, Event) and not event.type.startswith(HELD_OUT):
-            notes.remark(
-                "the name says that this is the test part of a split: its events are held out and no judge "
-                "sees them (with --type TYPE they are history)"
-            )
-            read = read._replace(record=event._replace(type=HELD_OUT + event.type))
-        yield read
-
-
-def _note_older_version(command: _Command, import_id: int, name: str, notes: Notes) -> None:
-    older = import_of_path(command.db, command.project_id, command.kind, name, import_id)
-    if older is not None:
-        text = f"import {older} read another version of this file, and its events are still there; consider undoing it"
-        notes.warn(1, "another version imported before", text)
-
-
-def _nothing(request: Request, layout: Layout, records: int) -> InputError:
-    notes = request.notes
-    if not notes.skipped and not records:
-        empty = "no answers" if request.kind == "labels" else "no records"
-        return InputError(
-            f"{notes.file} has {'a header and no rows' if layout.has_header else empty}",
-            next_step="Check how it was created; nothing was imported.",
-        )
-    rows = mapped_beginning(request) if request.mapping and request.mapping.kinds else []
-    advice = _advice(_lost(notes)) if request.kind == "labels" else ""
-    count = max(notes.skipped, records)
-    return InputError(
-        f"nothing in {notes.file} could be imported as {request.kind}",
-        f"0 of {count:,} rows fit. {'; '.join(notes.first[:3])}.{shown_below(rows)}",
-        f"Nothing was stored. {advice or 'Check these rows and the kind given with --as.'}",
-    )
-
-
-def _refuse_lost_votes(notes: Notes, counts: Counts) -> None:
-    """Raise InputError if most of the answers in a file cannot be used. Empty cells are no answers."""
-    lost = _lost(notes)
-    count = sum(lost.values())
-    answers = count + counts.stored + counts.unchanged
-    if 2 * count <= answers:
-        return
-    raise InputError(
-        f"most answers in {notes.file} would be lost",
-        f"{count:,} of {answers:,} cannot be used ({', '.join(f'{n:,} × {kind}' for kind, n in lost.items())}):"
-        f" {'; '.join(notes.first[:3])}.",
-        f"Nothing was stored. {_advice(lost)}",
-    )
-
-
-def _lost(notes: Notes) -> dict[str, int]:
-    return {kind: notes.kinds[kind] for kind in _LOST if notes.kinds[kind]}
-
-
-def _advice(lost: Mapping[str, int]) -> str:
-    """What to do about the most frequent reason; empty if there is none."""
-    return _LOST[max(lost, key=lambda kind: lost[kind])] if lost else ""
 
 
 def _storable(text: str) -> str:

@@ -1,62 +1,43 @@
-"""The known layouts, and the choice of a file's layout. Other packages add layouts through entry points."""
+"""The known layouts, and the choice of a file's layout and kind. Other packages add layouts through entry points."""
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.datasets.amazon_reviews import AMAZON_REVIEWS
-from recjudge_tui.importers.datasets.esci import ESCI
-from recjudge_tui.importers.datasets.lists_by_user import LISTS_BY_USER
-from recjudge_tui.importers.datasets.mind import MIND, MIND_TRAIN
-from recjudge_tui.importers.datasets.movielens import MOVIELENS_1M, MOVIELENS_100K, MOVIELENS_LATEST
-from recjudge_tui.importers.datasets.ranx import RANX_QRELS, RANX_RUN
-from recjudge_tui.importers.datasets.recbole import RECBOLE
-from recjudge_tui.importers.datasets.recommenders import CORNAC, ELLIOT
-from recjudge_tui.importers.datasets.recsys_arena import RECSYS_ARENA
-from recjudge_tui.importers.datasets.trec import TREC_QRELS, TREC_RUN
-from recjudge_tui.importers.datasets.yelp import YELP
-from recjudge_tui.importers.datasets.zhang2024 import ZHANG2024, ZHANG2024_JUDGE, ZHANG2024_PARTS
-from recjudge_tui.importers.files.layout import Layout, Sample
-from recjudge_tui.importers.files.mapping import FileMapping
-from recjudge_tui.importers.labelling.argilla import ARGILLA
-from recjudge_tui.importers.labelling.doccano import DOCCANO
-from recjudge_tui.importers.labelling.label_studio import LABEL_STUDIO
-from recjudge_tui.importers.labelling.prodigy import PRODIGY
-from recjudge_tui.importers.plain.tables import PLAIN, plain_kinds
+from recjudge_tui.importers.columns import ALIASES, ITEM, KNOWN, USER
+from recjudge_tui.importers.guess import guess, plain_kinds
+from recjudge_tui.importers.labelling import ARGILLA, LABEL_STUDIO
+from recjudge_tui.importers.layout import Choice, Declaration, Layout, shipped
+from recjudge_tui.importers.mind import MIND, MIND_TRAIN
+from recjudge_tui.importers.plain import PLAIN
+from recjudge_tui.importers.reader import Sample, column_wise, fields_of, json_keys, squashed
 
 ENTRY_POINTS = "recjudge.importers"
-
 # the labelling tools whose exports a mapping can describe
-_LABELLING_TOOLS = (LABEL_STUDIO, ARGILLA, PRODIGY, DOCCANO)
-# tried in this order, the most specific first
-_BUILT_IN: tuple[Layout, ...] = (
-    RECBOLE,
-    RECSYS_ARENA,
-    YELP,
-    AMAZON_REVIEWS,
-    ESCI,
-    ZHANG2024_PARTS,
-    ZHANG2024,
-    ZHANG2024_JUDGE,
-    *_LABELLING_TOOLS,
-    TREC_RUN,
-    TREC_QRELS,
-    RANX_RUN,
-    RANX_QRELS,
-    ELLIOT,
-    CORNAC,
-    MOVIELENS_100K,
-    MOVIELENS_1M,
-    MOVIELENS_LATEST,
-    MIND_TRAIN,
-    MIND,
-    LISTS_BY_USER,
-)
+_TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
+# tried in this order, the most specific first; shipped ones that are not named come after them
+_ORDER = (
+    "recbole", "recsys-arena", "yelp", "amazon-reviews", "esci", "zhang2024", "zhang2024-judge", *_TOOLS, "inspect-ai",
+    "promptfoo", "langfuse", "phoenix", "langsmith", "lm-eval", "trec-run", "trec-qrels", "letor", "ranx-run", "ranx-qrels",
+    "elliot", "cornac", "movielens-100k", "movielens-1m", "movielens-latest", "mind-train", "mind", "lists-by-user",
+)  # fmt: skip
+_IDS = {squashed(name) for name in ("user_id", "item_id", *USER, *ITEM)} - {"u", "i"}
+_NAMES = {
+    squashed(name)
+    for kind in ("lists", "events", "items", "labels")
+    for names in (KNOWN[kind], *ALIASES[kind].values())
+    for name in names
+} - {"u", "i"}  # fmt: skip
 
 
 def layouts() -> list[Layout]:
@@ -64,7 +45,8 @@ def layouts() -> list[Layout]:
 
     Raises UsageError when another package's layout cannot be loaded.
     """
-    known = list(_BUILT_IN)
+    named = {layout.name: layout for layout in (*shipped(), LABEL_STUDIO, ARGILLA, MIND, MIND_TRAIN)}
+    known = sorted(named.values(), key=lambda l: _ORDER.index(l.name) if l.name in _ORDER else len(_ORDER))
     for point in _other_packages(tuple((place, _changed_ns(place)) for place in sys.path)):
         try:
             layout = point.load()
@@ -97,16 +79,18 @@ def _changed_ns(place: str) -> int:
         return 0
 
 
+def named_layouts(name: str | None) -> list[Layout]:
+    """All layouts, or the one of this name. Raises UsageError for an unknown name."""
+    known = layouts()
+    named = [layout for layout in known if name in (None, layout.name)]
+    if not named:
+        raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
+    return named
+
+
 def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
     """The first layout other than plain tables that fits the beginning of the file as `kind`."""
-    return next(
-        (
-            layout
-            for layout in known
-            if layout is not PLAIN and kind in layout.kinds and layout.fits(sample, kind)
-        ),
-        None,
-    )
+    return next((l for l in known if l is not PLAIN and kind in l.kinds and l.fits(sample, kind)), None)
 
 
 def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:
@@ -115,48 +99,121 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     Raises UsageError for an unknown name, InputError for a layout that cannot hold this kind and, without a name, for
     a file that holds another kind.
     """
-    known = layouts()
-    if name is None:
-        special = special_layout(known, sample, kind)
-        if special is None and kind not in plain_kinds(sample, system):
-            _refuse_other_kind(known, sample, kind)
-        return special or PLAIN
-    for layout in known:
-        if layout.name == name:
-            if kind not in layout.kinds:
-                raise InputError(
-                    f"layout {name} does not contain {kind}", f"It holds: {', '.join(layout.kinds)}."
-                )
-            return layout
-    raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
+    known = named_layouts(name)
+    if name is not None:
+        if kind not in known[0].kinds:
+            title = f"layout {name} does not contain {kind}"
+            raise InputError(title, f"It holds: {', '.join(known[0].kinds)}.")
+        return known[0]
+    special = special_layout(known, sample, kind)
+    if special is None and kind not in plain_kinds(sample, system):
+        fits = {
+            other: layout
+            for other in IMPORT_KINDS
+            if (layout := special_layout(known, sample, other)) is not None
+        }
+        if fits:
+            first = next(iter(fits))
+            raise InputError(
+                f"{sample.path} contains {' and '.join(fits)}, not {kind}",
+                f"It has the layout {fits[first].name}: {fits[first].about}.",
+                f"Import it with --as {first}.",
+            )
+    if special is None:
+        refuse_columns(sample)
+    return special or PLAIN
 
 
-def mapped_layout(mapping: FileMapping, kind: ImportKind) -> Layout:
+def refuse_columns(sample: Sample) -> None:
+    """Raise InputError for a JSON object that holds a table column by column, or under an index."""
+    if column_wise(sample, _NAMES, _IDS):
+        raise InputError(
+            f"{sample.path} holds its rows column by column, or under an index",
+            f"It begins: {one_line(sample.text, 120)}",
+            "Write an object for each row (pandas: orient='records'); nothing was imported.",
+        )
+
+
+def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
     """The layout that reads a file with this mapping: plain tables, or the labelling tool that the mapping names.
 
     Raises InputError for any other name, and for a tool whose exports do not hold this kind.
     """
     if not mapping.layout:
         return PLAIN
-    tool = next((layout for layout in _LABELLING_TOOLS if layout.name == mapping.layout), None)
-    if tool is not None and kind in tool.kinds:
-        return tool
+    if mapping.layout in _TOOLS and kind == "labels":
+        return named_layouts(mapping.layout)[0]
     raise InputError(
         f"layout “{mapping.layout}” in the mapping {mapping.name} does not support {kind}",
-        f"A mapping describes a table, or the labels of: {', '.join(tool.name for tool in _LABELLING_TOOLS)}.",
+        f"A mapping describes a table, or the labels of: {', '.join(_TOOLS)}.",
         "See docs/importing-labels.md.",
     )
 
 
-def _refuse_other_kind(known: list[Layout], sample: Sample, kind: ImportKind) -> None:
-    fits = {other: special_layout(known, sample, other) for other in IMPORT_KINDS}
-    kinds = [other for other, layout in fits.items() if layout is not None]
-    if not kinds:
-        return
-    first = fits[kinds[0]]
-    assert first is not None
-    raise InputError(
-        f"{sample.path} contains {' and '.join(kinds)}, not {kind}",
-        f"It has the layout {first.name}: {first.about}.",
-        f"Import it with --as {kinds[0]}.",
+# ---- what a file holds -------------------------------------------------------------------------------------------
+
+
+class FileContents(NamedTuple):
+    """The kinds that a file holds, each with its layout; or `choices`, of which the user must name one."""
+
+    layouts: dict[ImportKind, Layout]
+    choices: tuple[Choice, ...] = ()
+
+
+def holding_of(sample: Sample, known: list[Layout], system: str | None = None) -> FileContents:
+    """What the file holds. A layout that fits goes before plain tables. `system`: of all lists of the command,
+    which then decides for lists."""
+    refuse_columns(sample)
+    special = {kind: special_layout(known, sample, kind) for kind in IMPORT_KINDS}
+    found = {kind: layout for kind, layout in special.items() if layout is not None}
+    if found:
+        choices = tuple(c for layout in dict.fromkeys(found.values()) for c in layout.choices(sample))
+        # only lists have a system to name
+        if system and "lists" in found and any(choice.kind == "lists" for choice in choices):
+            return FileContents({"lists": found["lists"]})
+        return FileContents(found, choices)
+    if PLAIN not in known:
+        return FileContents({})
+    kind, choices = guess(sample, system)
+    return FileContents({kind: PLAIN} if kind else {}, choices)
+
+
+def commands(path: Path, project: str, choices: Sequence[Choice]) -> list[str]:
+    """For each choice, the command that imports the file that way, and what it means."""
+    start = f"recjudge import {shlex.quote(str(path))} -p {shlex.quote(project)}"
+    lines = [f"{start} --as {choice.kind} {choice.options}".strip() for choice in choices]
+    width = max(map(len, lines), default=0)
+    return [f"{line:<{width}}   {choice.meaning}" for line, choice in zip(lines, choices, strict=True)]
+
+
+def _hint(first: str) -> str:
+    """What to do about a first line that keeps the columns from being found; empty if nothing is known."""
+    line = first.strip("\ufeff \t\r\n")
+    if line.startswith("#"):
+        return "Delete the comment above the header. "
+    keys = json_keys(line)
+    if set(keys) >= {"columns", "data"}:
+        return "Write an object for each row (pandas: orient='records'). "
+    if array := next((key for key, value in keys.items() if value == "["), ""):
+        name = one_line(array, 60)
+        return f'If the rows are the array “{name}”, write “within = "{name}"” in a mapping file. '
+    if len(line.split()) > 2 and len(fields_of(line)) == 1 and not keys and not re.match(r"[\[{]", line):
+        return 'If spaces separate the columns, write “delimiter = " "” in a mapping file. '
+    return ""
+
+
+def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputError:
+    """The error for a file that may contain one of several kinds of data, or no known kind."""
+    begins = f"Its first line is: {one_line(sample.first_line, 200)}"
+    if not choices:
+        return InputError(
+            f"cannot tell what {sample.path} contains",
+            f"It has no known layout and lacks the columns of a plain table. {begins}",
+            f"{_hint(sample.first_line)}Name the kind with --as, or describe the file with --mapping (docs/mapping.md).",
+        )
+    steps = "\n  ".join(commands(sample.path, project, choices))
+    return InputError(
+        f"cannot tell what {sample.path} contains",
+        f"{begins}\n  Nothing was imported.",
+        f"Say what it is:\n  {steps}",
     )

@@ -1,4 +1,5 @@
-"""Finds the model servers on this machine. All usual ports are asked at once, and no key is sent."""
+"""Finds the model servers on this machine, and the model files that need none. All usual ports are asked at once, and no
+key is sent."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http.failures import CallTarget, sound_text
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
@@ -66,6 +68,11 @@ def local_servers(
     is on this machine. Call it outside an event loop.
     """
     return asyncio.run(_all(USUAL if usual is None else usual, timeout_s or WITHIN_S))
+
+
+def local_files(servers: Sequence[LocalServer]) -> list[FoundFile]:
+    """The model files in the usual folders; Ollama's own only if its server is not among `servers`."""
+    return found_files(ollama=all(server.name != "Ollama" for server in servers))
 
 
 async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:

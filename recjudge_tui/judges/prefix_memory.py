@@ -25,7 +25,9 @@ class PrefixMemory(NamedTuple):
 
 
 _CLAUDE = (4096, 1, True)  # the largest of its models' minimums, which are 1,024 to 4,096
+_LLAMA_CPP = PrefixMemory("llama.cpp", "ggml-org/llama.cpp, tools/server/README.md, cache_prompt")
 _BY_PROVIDER = {
+    "gguf": _LLAMA_CPP,
     "ollama": PrefixMemory("Ollama", "ollama/ollama, runner/ollamarunner/cache.go, LoadCacheSlot"),
     "anthropic": PrefixMemory(
         "Anthropic", "https://docs.claude.com/en/docs/build-with-claude/prompt-caching", *_CLAUDE
@@ -42,7 +44,7 @@ _BY_HOST = {
 }
 # by the owner that a server names in its list of models
 _BY_OWNER = {
-    "llamacpp": PrefixMemory("llama.cpp", "ggml-org/llama.cpp, tools/server/README.md, cache_prompt"),
+    "llamacpp": _LLAMA_CPP,
     "vllm": PrefixMemory("vLLM", "https://docs.vllm.ai/en/latest/features/automatic_prefix_caching", 16, 16),
     "sglang": PrefixMemory("SGLang", "https://docs.sglang.ai/, RadixAttention"),
 }

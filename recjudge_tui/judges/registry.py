@@ -42,6 +42,13 @@ _BUILT_IN: dict[str, Provider] = {
         "recjudge_tui.judges.random_judge", "random", "built in, seeded random labels; a baseline"
     ),
     "replay": Provider("recjudge_tui.judges.replay", "replay:FILE", "answers recorded earlier"),
+    "gguf": Provider(
+        "recjudge_tui.judges.gguf",
+        "gguf:FILE",
+        "a model file on this machine, run by llama.cpp without a server to start",
+        extra="local",
+        package="xllamacpp",
+    ),
     "ollama": Provider(
         "recjudge_tui.judges.providers.ollama",
         "ollama:MODEL",

@@ -63,9 +63,6 @@ from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import ensure_rater, list_raters
 from recjudge_tui.store.runs import run_row
 
-# ---- case --------------------------------------------------------------------------------------------------------
-
-
 # a section about the form of the reply: from its heading to the next heading of the same rank, or to the end
 _FORM = re.compile(r"^(#+)[ ]*(?:output|reply|answer|response)\b[^\n]*\n.*?(?=^\1[ ]|\Z)", re.I | re.M | re.S)
 _PAIR_KEYS = {1.0: ("1", "a"), 0.0: ("0", "t"), -1.0: ("2", "b")}
@@ -83,9 +80,7 @@ _EMPTY_USER: dict[str, object] = {
 
 class ShownCase(NamedTuple):
     """What the annotator sees. `material` holds the lists in the order shown, without the names of their systems.
-
-    `issues` are the names and meanings of the flags; empty if the protocol has no flags.
-    """
+    `issues` are the names and meanings of the flags; empty if the protocol has no flags."""
 
     material: Material
     guidelines: str
@@ -95,9 +90,7 @@ class ShownCase(NamedTuple):
 
 def shown_case(db: Database, task: Task) -> ShownCase:
     """The case of a task, in the task's order: as the task's run showed it to the judge, or else with the present data.
-
-    Raises PromptError when the guidelines cannot be rendered.
-    """
+    Raises PromptError when the guidelines cannot be rendered."""
     chosen = protocol_named(task.protocol)
     prompt, settings = prompt_by_id(db, task.prompt_id), settings_for(chosen.name)
     material: Material | None = None
@@ -234,13 +227,11 @@ Rater = TypeVar("Rater", str, int)
 
 @dataclass(frozen=True)
 class AssignmentRequest:
-    """Which cases to assign to whom.
-
-    `per_case`: annotators per case. `overlap`: the share (0 to 1) of cases that all `annotators` judge; one annotator
-    judges each of the others. Without either, two annotators judge each case, or one if there is only one.
-    `prompt` provides the guidelines; if empty, the prompt of the protocol's newest run does, else the default prompt.
-    `sample` takes one case per user first, and first of those that a judge has judged; `seed` draws the users as in a run.
-    """
+    """Which cases to assign to whom. `per_case`: annotators per case. `overlap`: the share (0 to 1) of cases that all
+    `annotators` judge; one annotator judges each of the others. Without either, two annotators judge each case, or one if
+    there is only one. `prompt` provides the guidelines; if empty, the prompt of the protocol's newest run does, else the
+    default prompt. `sample` takes one case per user first, and first of those that a judge has judged; `seed` draws the
+    users as in a run."""
 
     protocol: str
     annotators: tuple[str, ...]
@@ -254,11 +245,8 @@ class AssignmentRequest:
 
 @dataclass(frozen=True)
 class AnnotationPlan:
-    """The result of a plan.
-
-    `cases` have at least one annotator, `shared` two or more. `assigned` counts the new tasks per annotator, `left_out`
-    the unassigned cases per reason.
-    """
+    """The result of a plan. `cases` have at least one annotator, `shared` two or more. `assigned` counts the new tasks
+    per annotator, `left_out` the unassigned cases per reason."""
 
     protocol: str
     prompt: str
@@ -285,12 +273,10 @@ def assign(
     excluded: Mapping[Rater, Collection[Case]],
     seed: int,
 ) -> dict[Rater, list[Case]]:
-    """Assign each case until `wanted[i]` raters have case i, counting those who have it already (`taken`).
-
-    The raters with the fewest new cases are chosen; ties are broken at random. Nobody gets a case twice, or one of
-    their `excluded` cases. If nothing is taken or excluded, the numbers of cases per rater differ by at most one. The
-    order of `raters` does not matter. Each rater's cases are in a random order.
-    """
+    """Assign each case until `wanted[i]` raters have case i, counting those who have it already (`taken`). The raters
+    with the fewest new cases are chosen; ties are broken at random. Nobody gets a case twice, or one of their `excluded`
+    cases. If nothing is taken or excluded, the numbers of cases per rater differ by at most one. The order of `raters`
+    does not matter. Each rater's cases are in a random order."""
     rng = random.Random(f"{seed} assign")
     loads: dict[Rater, list[Case]] = {rater: [] for rater in sorted(raters)}
     for case, needed in zip(cases, wanted, strict=True):
@@ -306,11 +292,8 @@ def assign(
 
 
 def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -> AnnotationPlan:
-    """Assign cases and store the tasks in one transaction. Earlier assignments stay as they are.
-
-    Raises UsageError for invalid names, numbers or prompts, and when nothing is left to assign; RunError when the
-    project has no case to judge.
-    """
+    """Assign cases and store the tasks in one transaction. Earlier assignments stay as they are. Raises UsageError for
+    invalid names, numbers or prompts, and when nothing is left to assign; RunError when the project has no case to judge."""
     chosen = protocol_named(request.protocol)
     names = checked_annotators(request)
     load_shipped(db)
@@ -398,11 +381,9 @@ def _settings(chosen: Protocol, request: AssignmentRequest) -> RunSettings:
 def _cases(
     db: Database, project_id: int, chosen: Protocol, settings: RunSettings, left_out: Counter[str]
 ) -> list[CaseKey]:
-    """The cases that a run with these settings would judge. Counts the other cases in `left_out`.
-
-    A sample begins with what a judge has judged, since only there people and judge can be compared, and takes one case
-    of each user before a second of any.
-    """
+    """The cases that a run with these settings would judge. Counts the other cases in `left_out`. A sample begins with
+    what a judge has judged, since only there people and judge can be compared, and takes one case of each user before a
+    second of any."""
     selection = select_cases(db, project_id, chosen.facts.unit, settings)
     if settings.sample is not None:
         judged: set[CaseKey] = set()
@@ -554,20 +535,16 @@ def annotators_of(db: Database, project_id: int, protocol: str) -> list[str]:
 
 
 def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule, name: str) -> RaterSummary:
-    """Make a consensus rater by a rule. It covers each case that at least two annotators of the protocol judged.
-
-    Raises what `combine` raises, and UsageError when fewer than two people annotate.
-    """
+    """Make a consensus rater by a rule. It covers each case that at least two annotators of the protocol judged. Raises
+    what `combine` raises, and UsageError when fewer than two people annotate."""
     annotators = annotators_of(db, project_id, protocol)
     return combine(db, project_id, name, rule, annotators, FEWEST_ANNOTATORS, protocol=protocol)
 
 
 def start_adjudication(db: Database, project_id: int, protocol: str, name: str) -> int:
-    """Create the consensus rater `name` if it is new, and store the verdicts on which all annotators agree.
-
-    Returns the rater's id. Raises UsageError when the name is empty, or belongs to another kind of rater, to a
-    consensus made by a rule, or to one for another protocol.
-    """
+    """Create the consensus rater `name` if it is new, and store the verdicts on which all annotators agree. Returns the
+    rater's id. Raises UsageError when the name is empty, or belongs to another kind of rater, to a consensus made by a
+    rule, or to one for another protocol."""
     if not name.strip():
         raise UsageError("the third person needs a name", next_step="Add --name NAME.")
     recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
@@ -591,11 +568,9 @@ def queue_of(db: Database, project_id: int, rater_id: int, protocol: str) -> Que
 
 
 def dispute_of(db: Database, project_id: int, rater_id: int, protocol: str, case_id: int) -> Dispute:
-    """A disputed case with its ballots.
-
-    The list shown first and the order of the ballots are random but depend on the case only, so they stay the same when
-    the case is opened again. Raises NotFoundError when the annotators no longer disagree.
-    """
+    """A disputed case with its ballots. The list shown first and the order of the ballots are random but depend on the
+    case only, so they stay the same when the case is opened again. Raises NotFoundError when the annotators no longer
+    disagree."""
     case_votes = [vote for vote in votes(db, project_id, protocol) if vote.case_id == case_id]
     aspects = _disputes(case_votes).get(case_id)
     if not aspects:

@@ -43,9 +43,6 @@ from recjudge_tui.store.raters import (
 )
 from recjudge_tui.store.ratings import stored_scales
 
-# ---- combine -----------------------------------------------------------------------------------------------------
-
-
 MISSING = "not judged by all raters"
 FAILED = "a rater's verdict failed"
 SPLIT = "a split vote"
@@ -379,10 +376,8 @@ class MetricSummary:
 
 
 def read_metric(text: str, k: int = TOP_K, tokens: Tokens = "auto") -> Metric:
-    """A metric from its name, as in `ndcg`, or from its rater's: `ndcg@5`, `rouge-l@characters`.
-
-    Raises UsageError naming the known metrics.
-    """
+    """A metric from its name, as in `ndcg`, or from its rater's: `ndcg@5`, `rouge-l@characters`. Raises UsageError naming
+    the known metrics."""
     name, at, chosen = text.strip().lower().partition("@")
     if name not in NAMES:
         raise UsageError(f"no metric “{text}”", _KNOWN)
@@ -412,14 +407,12 @@ def make_metric_raters(
     """Create or update a metric rater for each name (see `read_metric`), all or none.
 
     Text metrics judge explanations that have a reference: protocol `explanation`, from 0 to 1. Offline metrics judge
-    lists (protocol `absolute`, the metric's value in its own range) and the existing pairs of lists (protocol
-    `pairwise`: the list with the higher value wins, equal values tie; note that higher popularity is not better). If
-    a metric is undefined on a list, or on either list of a pair, there is no verdict; such cases are counted by
-    reason.
+    lists (protocol `absolute`, the metric's value in its own range) and the existing pairs of lists (protocol `pairwise`:
+    the list with the higher value wins, equal values tie; note that higher popularity is not better). If a metric is
+    undefined on a list, or on either list of a pair, there is no verdict; such cases are counted by reason.
 
     The values are computed before the write lock is taken. Raises UsageError without names, for an unknown metric, or
-    when another rater has the name; RunError when nothing can be judged or a package is missing.
-    """
+    when another rater has the name; RunError when nothing can be judged or a package is missing."""
     if not names:
         raise UsageError("which metric?", _KNOWN)
     metrics = list(dict.fromkeys(read_metric(name, k, tokens) for name in names))
@@ -472,11 +465,11 @@ def _scores(db: Database, project_id: int, metrics: Sequence[Metric]) -> dict[Me
     scores: dict[Metric, dict[int, Score]] = {metric: {} for metric in metrics}
     scorers = {m: text_metric(m.name, m.tokens) for m in metrics if m.tokens is not None}
     # text by text: what is cut into words for one metric is cut for all
-    for text in referred_texts(db, project_id) if scorers else ():
+    for identity, text, reference in referred_texts(db, project_id) if scorers else ():
         for metric, scorer in scorers.items():
-            known = bool(text.reference.strip())
-            scores[metric][text.explanation_id] = (
-                scorer(text.text, text.reference) if known else Score(None, "no reference was imported")
+            known = bool(reference.strip())
+            scores[metric][identity] = (
+                scorer(text, reference) if known else Score(None, "no reference was imported")
             )
     if len(scorers) < len(metrics):
         lists = list(ranked_slates(db, project_id))

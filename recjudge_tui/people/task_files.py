@@ -20,8 +20,6 @@ from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import Task, chosen_assignment, own_tasks, task_of, task_token
 
-# ---- task export -------------------------------------------------------------------------------------------------
-
 
 class ExportedTask(NamedTuple):
     """One case for one annotator. `token` names it; `texts` are what is shown, by name, in the order shown."""
@@ -41,11 +39,9 @@ class TaskSet(NamedTuple):
 
 
 def open_tasks(db: Database, project_id: int, annotator: str, protocol: str | None) -> TaskSet:
-    """The annotator's open tasks. No text contains a system's name, and lists come in the task's order.
-
-    Raises NotFoundError when nothing is open, and UsageError when the protocol must be named, or when the tasks follow
-    several versions of the guidelines or ask for answers that an import does not know.
-    """
+    """The annotator's open tasks. No text contains a system's name, and lists come in the task's order. Raises
+    NotFoundError when nothing is open, and UsageError when the protocol must be named, or when the tasks follow several
+    versions of the guidelines or ask for answers that an import does not know."""
     assignment = chosen_assignment(db, project_id, annotator, protocol)
     tasks = [task_of(db, task) for task in own_tasks(db, assignment.rater_id, assignment.protocol)]
     shown = [(task, shown_case(db, task)) for task in tasks if task.state == "open"]

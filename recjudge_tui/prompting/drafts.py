@@ -30,9 +30,6 @@ from recjudge_tui.store.prompts import (
 )
 from recjudge_tui.store.verdicts import example_source
 
-# ---- drafts ------------------------------------------------------------------------------------------------------
-
-
 _IN_TEMPLATE = re.compile(r"In its (?:(system|user) text|part “(.+?)”), line (\d+)")
 _BEGINS = r"^\s*{part}\s*=\s*('''|\"\"\"|'|\")(?P<rest>.*)$"
 _TABLE = r"^\s*\[\s*{table}\s*\]"
@@ -47,10 +44,8 @@ class StoredDraft(NamedTuple):
 
 
 def draft_findings(path: Path) -> tuple[Prompt | None, list[str]]:
-    """The prompt of a file, None if it is not one, and its faults as `FILE:LINE: fault`.
-
-    The line is known for errors in the TOML and in templates.
-    """
+    """The prompt of a file, None if it is not one, and its faults as `FILE:LINE: fault`. The line is known for errors in
+    the TOML and in templates."""
     try:
         prompt = read_prompt(path)
     except PromptError as error:
@@ -112,13 +107,12 @@ def with_case_example(
     """Add a case to the examples of a prompt, as a new version (name, number) of the user's own.
 
     The texts shown are those of the case's own request, in the first order: `example.input.KEY` is the text between
-    `<KEY>` and `</KEY>` there, numbered lines as a list. `values` give each aspect's label by its name (of the
-    systems: A is `system_a`), the word of the reply, or its number; `reasoning` and `flags` (item: the place in the
-    list, issue, reason) complete the reply. An example that the prompt already has makes no new version.
+    `<KEY>` and `</KEY>` there, numbered lines as a list. `values` give each aspect's label by its name (of the systems: A
+    is `system_a`), the word of the reply, or its number; `reasoning` and `flags` (item: the place in the list, issue,
+    reason) complete the reply. An example that the prompt already has makes no new version.
 
     Raises UsageError for values that do not fit the prompt, PromptError where the prompt cannot take examples or the
-    example would not pass as a reply, NotFoundError where the case is not one for it.
-    """
+    example would not pass as a reply, NotFoundError where the case is not one for it."""
     prompt = prompt_by_id(db, prompt_id)
     keys = _keys(prompt)
     request = request_now(db, prompt, case_id)
@@ -140,15 +134,12 @@ def with_case_example(
 
 
 def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str, int]:
-    """Make the case of a verdict an example with the answer of `reader`. Returns (name, version) of the prompt.
-
-    The values are the reader's own on this case; an accepted verdict gives its own, with its reasoning and flags where
-    the reader wrote no note. The reasoning is the reader's note on the verdict. The example is added to the newest
-    version of the prompt that the verdict was made with, so several examples can be added one after another; of a
-    shipped prompt, to the user's own copy of it.
-
-    Raises UsageError if the reader gave no answer or no reason; NotFoundError; and what `with_case_example` raises.
-    """
+    """Make the case of a verdict an example with the answer of `reader`. Returns (name, version) of the prompt. The
+    values are the reader's own on this case; an accepted verdict gives its own, with its reasoning and flags where the
+    reader wrote no note. The reasoning is the reader's note on the verdict. The example is added to the newest version of
+    the prompt that the verdict was made with, so several examples can be added one after another; of a shipped prompt, to
+    the user's own copy of it. Raises UsageError if the reader gave no answer or no reason; NotFoundError; and what
+    `with_case_example` raises."""
     source = example_source(db, verdict_id, reader)
     if source.prompt_id is None:
         raise NotFoundError("this verdict has no prompt", "It was imported, not made by a run.")

@@ -39,6 +39,7 @@ _EXTRAS = {
     "chinese": ("jieba", "Chinese words of BLEU and ROUGE"),
     "images": ("pillow", "images of items"),
     "keyring": ("keyring", "keys from the system keyring"),
+    "local": ("xllamacpp", "model files without a server (gguf:FILE)"),
     "parquet": ("pyarrow", "import of Parquet files"),
     "ray": ("ray", "batch files over a cluster"),
     "socks": ("socksio", "SOCKS proxies"),

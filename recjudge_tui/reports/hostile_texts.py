@@ -11,10 +11,8 @@ from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.store.data import (
-    NOWHERE,
     DataText,
     Owner,
-    ShowingCases,
     case_ids_with,
     cases_with,
     data_texts,
@@ -81,30 +79,32 @@ def suspect_cases(db: Database, project_id: int) -> list[int]:
     return sorted(case_ids)
 
 
+# the number of cases that show a text, and the first of them
+Places = tuple[int, list[int]]
+
+
 def _is_long(text: DataText) -> bool:
     return text.field in _LONG_FIELDS or text.field.startswith("attribute ")
 
 
-def _places(
-    db: Database, project_id: int, texts: Iterable[DataText]
-) -> Mapping[Owner, Mapping[str, ShowingCases]]:
+def _places(db: Database, project_id: int, texts: Iterable[DataText]) -> Mapping[Owner, Mapping[str, Places]]:
     ids: dict[Owner, dict[str, None]] = {}
     for text in texts:
         ids.setdefault(text.owner, {})[text.id] = None
     return {owner: cases_with(db, project_id, owner, wanted) for owner, wanted in ids.items()}
 
 
-def _row(text: DataText, finding: Finding, places: Mapping[Owner, Mapping[str, ShowingCases]]) -> Row:
-    cases = places[text.owner].get(text.id, NOWHERE)
-    more = ", …" if cases.total > len(cases.first) else ""
+def _row(text: DataText, finding: Finding, places: Mapping[Owner, Mapping[str, Places]]) -> Row:
+    total, first = places[text.owner].get(text.id, (0, []))
+    more = ", …" if total > len(first) else ""
     return {
         "where": text.owner,
         "id": text.id,
         "field": text.field,
         "kind": KINDS[finding.kind],
         "text": finding.excerpt,
-        "cases": cases.total,
-        "case_ids": ", ".join(map(str, cases.first)) + more,
+        "cases": total,
+        "case_ids": ", ".join(map(str, first)) + more,
     }
 
 

@@ -8,7 +8,7 @@ from recjudge_tui.domain.roles import BUILT_IN, rules_note
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.keys import is_set
-from recjudge_tui.judges.local_servers import local_servers
+from recjudge_tui.judges.local_servers import local_files, local_servers
 from recjudge_tui.judges.registry import Provider, built_in, third_party
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.database import Database
@@ -38,12 +38,14 @@ def judges_table(db: Database, base_url: str = "") -> Table:
     except JudgeError as error:
         notes.append(Note(one_line(f"{error.title}. {error.cause} {error.next_step}")))
     # as the form of a run finds them
+    servers = local_servers()
     rows += [
         row(spec, f"{server.name} {server.place}", f"--base-url {' '.join(server.base_urls)}")
-        for server in local_servers()
+        for server in servers
         if server.base_urls
         for spec, _ in server.judges
     ]
+    rows += [row(*file) for file in local_files(servers)]
     for used in judges_used(db):
         last = used["last_used"][:16].replace("T", " ")
         rows.append(row(used["spec"], "used before", f"{quantity(used['runs'], 'run')}, last {last}"))

@@ -32,6 +32,7 @@ from recjudge_tui.store.raters import list_raters
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.runs import (
     list_runs,
+    odd_runs,
     run_conditions,
     run_failures,
     run_progress,
@@ -174,11 +175,11 @@ def raters(of: Project, _: Options) -> Table:
     """One row per rater: its kind, its verdicts, the raters that it is made from, and how its runs were asked."""
     found = list_raters(of.db, of.id)
     asked: dict[str, dict[str, None]] = {}
-    for run in run_conditions(of.db, of.id):
-        spec = json.loads(run.judge).get("spec", "")
+    for run, prompt in run_conditions(of.db, of.id):
+        spec = json.loads(run["judge"])["spec"]
         others = {"protocol", *settings_that("cases", "draw", "work")}
-        said = "; ".join(filter(None, (spec, run.prompt.name, _unusual(run.settings, others))))
-        asked.setdefault(run.rater, {})[said] = None
+        said = "; ".join(filter(None, (spec, prompt.name, _unusual(run["settings"], others))))
+        asked.setdefault(run["rater"], {})[said] = None
     rows = [
         dict(row)
         | {
@@ -246,8 +247,9 @@ _SHOWN = {column.name for column in _SETTINGS} | {"protocol"}
 def runs(db: Database, of: Project | None = None) -> Table:
     """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
     found = list_runs(db, None if of is None else of.id)
-    notes = [Note(text, "warning") for run in found for text in run_notes(run)]
-    if not found:
+    odd = [error.sentences for error in odd_runs(db, None if of is None else of.id)]
+    notes = [Note(text, "warning") for text in (*odd, *(text for run in found for text in run_notes(run)))]
+    if not (found or odd):
         notes.append(Note("no run yet", step=Step("judge")))
     rows = [dict(run) | {"address": _address(run)} for run in found]
     table = _listed("Runs", _RUNS, rows, notes, _runs_answer(found))
@@ -325,9 +327,9 @@ def run(db: Database, run_id: int) -> Table:
 def run_settings(of: Project, _: Options) -> Table:
     """One row per run, oldest first: judge, served model, prompt, and the settings that change what is judged."""
     rows: list[Row] = []
-    for run in run_conditions(of.db, of.id):
-        settings, judge = json.loads(run.settings), json.loads(run.judge)
-        served = json.loads(run.identity or "{}")
+    for run, prompt in run_conditions(of.db, of.id):
+        settings, judge = json.loads(run["settings"]), json.loads(run["judge"])
+        served = json.loads(run["identity"] or "{}")
         rows.append(
             {
                 column.name: settings.get(column.name, "" if column.kind == "text" else None)
@@ -335,18 +337,18 @@ def run_settings(of: Project, _: Options) -> Table:
             }
             | {
                 "swap": settings.get("swap"),
-                "temperature": sampling_of(RunSettings.model_validate_json(run.settings), 0).temperature,
+                "temperature": sampling_of(RunSettings.model_validate_json(run["settings"]), 0).temperature,
                 "seed": str(settings.get("seed", "")),
-                "id": str(run.id),
-                "rater": run.rater,
-                "protocol": run.protocol,
-                "judge": judge.get("spec", ""),
+                "id": str(run["id"]),
+                "rater": run["rater"],
+                "protocol": run["protocol"],
+                "judge": judge["spec"],
                 "model": served.get("name", ""),
                 "digest": served.get("digest", ""),
-                "prompt": run.prompt.name,
-                "prompt_digest": run.prompt.digest,
-                "other": _unusual(run.settings),
-                "created_at": run_row(of.db, run.id)["created_at"],
+                "prompt": prompt.name,
+                "prompt_digest": prompt.digest,
+                "other": _unusual(run["settings"]),
+                "created_at": run["created_at"],
             }
         )
     differ = [

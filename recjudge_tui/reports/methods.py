@@ -34,11 +34,11 @@ from recjudge_tui.reports.common.writers.markdown import escaped as markdown_tex
 from recjudge_tui.reports.listings import recipe_words
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data import heldout_types
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.prompts import UsedPrompt
 from recjudge_tui.store.raters import list_raters, provenance, rater_row
-from recjudge_tui.store.runs import CallTotals, RunConditions, call_totals, run_conditions
+from recjudge_tui.store.runs import CallTotals, call_totals, run_conditions
 from recjudge_tui.version import VERSION
 
 # in place of a statistic's name: every one that the data allow
@@ -240,21 +240,32 @@ def references() -> dict[str, Reference]:
 
 def _conditions(db: Database, project_id: int, raters: Collection[str]) -> list[Conditions]:
     """The conditions of the named raters (all if empty), in the order of their first runs. Reads every call."""
-    alike: defaultdict[tuple[object, ...], list[tuple[RunConditions, Identity | None]]] = defaultdict(list)
-    for run in run_conditions(db, project_id):
-        if not raters or run.rater in raters:
-            asked = {key: value for key, value in json.loads(run.settings).items() if key not in _OF_THE_RUN}
-            served = Identity.model_validate_json(run.identity) if run.identity else None
+    alike: defaultdict[tuple[object, ...], list[tuple[StoredRow, UsedPrompt, Identity | None]]] = defaultdict(
+        list
+    )
+    for run, prompt in run_conditions(db, project_id):
+        if not raters or run["rater"] in raters:
+            asked = {
+                key: value for key, value in json.loads(run["settings"]).items() if key not in _OF_THE_RUN
+            }
+            served = Identity.model_validate_json(run["identity"]) if run["identity"] else None
             model = (served.name, served.digest) if served else None
-            key = (run.rater, run.protocol, run.judge, model, run.prompt, json.dumps(asked, sort_keys=True))
-            alike[key].append((run, served))
+            key = (
+                run["rater"],
+                run["protocol"],
+                run["judge"],
+                model,
+                prompt,
+                json.dumps(asked, sort_keys=True),
+            )
+            alike[key].append((run, prompt, served))
     return [
         Conditions(
-            first.rater, first.kind, first.protocol, JudgeSpec.model_validate_json(first.judge), served,
-            RunSettings.model_validate_json(first.settings), first.prompt, call_totals(db, [run.id for run, _ in runs]),
+            first["rater"], first["rater_kind"], first["protocol"], JudgeSpec.model_validate_json(first["judge"]), served,
+            RunSettings.model_validate_json(first["settings"]), prompt, call_totals(db, [run["id"] for run, *_ in runs]),
         )
         for runs in alike.values()
-        for first, served in runs[:1]
+        for first, prompt, served in runs[:1]
     ]  # fmt: skip
 
 

@@ -459,9 +459,9 @@ def _gives_itself_away(pairs: _Pairs) -> Iterator[Note]:
     project, published = pairs.base.project, np.unique(pairs.row[~pairs.unseen])
     shown = foreign_lists(project.db, pairs.base.ratings.cases.ids[published].tolist())
     if shown:
-        users = {each.user_id for each in shown.values()}
+        users = {user for user, _ in shown.values()}
         has = {user: items_had(project.db, project.id, user) for user in users}
-        held = [len(has[each.user_id] & set(each.items)) for each in shown.values()]
+        held = [len(has[user] & set(items)) for user, items in shown.values()]
         yield Note(
             f"as published, {sum(n > 0 for n in held)} of {len(held)} foreign lists show something that the user"
             f" already has, {sum(held) / len(held):.1f} items a list"

@@ -10,9 +10,9 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Note
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import RunIdentity, ServedModel, prompt_match
+from recjudge_tui.store.runs import ServedModel, prompt_match
 
-Runs = Sequence[RunIdentity] | Sequence[ServedModel]
+Runs = Sequence[ServedModel]
 _LONGEST = 60
 
 
@@ -45,7 +45,7 @@ def change_words(new: Runs, old: Runs) -> tuple[str, str]:
     return join_notes(*said), ", ".join(now)
 
 
-def model_text(run: RunIdentity | ServedModel) -> str:
+def model_text(run: ServedModel) -> str:
     digest = f"@{run.digest[:12]}" if run.digest else ""
     others = [model for model in run.models if model != run.name]
     named = f"{run.name}{digest}" if run.name else run.judge
@@ -59,15 +59,17 @@ def served_notes(
     new, old = later[1], earlier[1]
     if words := change_words(new, old)[0]:
         yield Note(words, "warning")
-    if new and old and (changed := model_changed(new, old)) is not True:
+    if new and old and (other := model_changed(new, old)) is not True:
         same = "the served model is the same, as far as the server reports"
-        yield Note("it is unknown whether the served model changed" if changed is None else same)
+        yield Note("it is unknown whether the served model changed" if other is None else same)
     for name, runs in dict.fromkeys((name, tuple(runs)) for name, runs in (later, earlier) if runs):
         texts = [f"{model_text(run)} (run {run.run_id}, {run.created_at[:10]}, {run.prompt})" for run in runs]
         yield Note(f"{name} was answered by {'; '.join(texts)}")
-    match = prompt_match(db, new, old)
-    if match.changed:
-        text = f"{match.changed:,} of {match.calls:,} shared calls had a different prompt text, so the set was not frozen"
+    shared, changed = prompt_match(db, new, old)
+    if changed:
+        text = (
+            f"{changed:,} of {shared:,} shared calls had a different prompt text, so the set was not frozen"
+        )
         yield Note(text, "warning")
     if cached := sum(run.cached for run in new):
         calls = sum(run.calls for run in new)

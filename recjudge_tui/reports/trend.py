@@ -36,7 +36,7 @@ from recjudge_tui.store.data import check_systems, heldout_types, slate_systems
 from recjudge_tui.store.histories import current_list_ids, load_evaluation_data, ranked_slates
 from recjudge_tui.store.projects import list_outcomes, outcome_days
 from recjudge_tui.store.ratings import CaseColumns, Question, flags_and_runs
-from recjudge_tui.store.runs import run_identities
+from recjudge_tui.store.runs import served_models
 
 WIN_RATE, RATING, MEAN, SHARE, FLAGS = "win_rate", "rating", "mean", "share", "flags"
 _NOT_ALL = "no rating: not all systems met in this period, and a line compares the same systems"
@@ -152,16 +152,22 @@ def _dated(chosen: Base, question: Question, period_by_case: Mapping[int, str]) 
     places = {"": -1} | {name: at for at, name in enumerate(known)}
     period = np.fromiter((places[name] for name in names), dtype=np.int64, count=len(names))
     here = period >= 0
-    row, every = verdicts.row[here], flags_and_runs(db, chosen.rater(question).id, question, cases)
+    row = verdicts.row[here]
+    given, flagged, of_run = flags_and_runs(db, chosen.rater(question).id, question, cases)
     flags, run = np.zeros(cases.ids.size, dtype=np.int64), np.zeros(cases.ids.size, dtype=np.int64)
-    flags[every.row], run[every.row] = every.flags, every.run
+    flags[given], run[given] = flagged, of_run
     dated = Dated(question, cases, known, row, period[here], verdicts.value[here], flags[row], run[row])
     return dated, int((~here).sum())
 
 
 def _changes(project: Project, dated: Dated) -> Iterator[tuple[str, tuple[str, str]]]:
     """The periods whose verdicts come from another model or prompt than those of the period before."""
-    identities = run_identities(project.db, project.id, dated.question.rater, dated.question.protocol)
+    runs = served_models(project.db, project.id, dated.question.rater, {dated.question.protocol})
+    # the models alone, without what else is known of the runs
+    identities = {
+        run.run_id: run._replace(run_id=0, calls=0, cached=0, created_at="", replies=bool(run.replies))
+        for run in runs
+    }
     if len({*identities.values()}) < 2:
         return
     met = np.unique(np.stack([dated.period, dated.run]), axis=1).T.tolist()

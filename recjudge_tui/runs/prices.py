@@ -101,7 +101,7 @@ def price_of(judge: JudgeSpec) -> Price | None:
     own = _listed(_table(config_dir() / "prices.toml"), judge.spec)
     if own is not None:
         return own
-    local_by_default = judge.provider == "replay" or (judge.provider == "ollama" and not judge.base_urls)
+    local_by_default = judge.provider in ("replay", "gguf") or (judge.provider == "ollama" and not judge.base_urls)
     on_this_machine = judge.base_urls and all(
         urlsplit(url).hostname in _LOCAL_HOSTS for url in judge.base_urls
     )

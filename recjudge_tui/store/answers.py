@@ -15,12 +15,11 @@ from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.store.cases import (
-    of_several_occasions,
-)
-from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.cases import of_several_occasions
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import about_systems, sql_list
 from recjudge_tui.store.ratings import NO_VALUE, CaseColumns, Question, columns_of, project_raters
+from recjudge_tui.store.runs import stored_runs
 
 _ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapped", "aspect", "call")] + [
     ("value", "f8")
@@ -28,11 +27,9 @@ _ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapp
 
 
 class AnswerRows(NamedTuple):
-    """One question's answers, one row for each finished call and each judgement imported by order.
-
-    `row`: the case's index in CaseColumns; `run` and `call`: ids, -1 and 0 if imported; `swapped`: system b was shown first;
-    `value` is NaN if the call failed.
-    """
+    """One question's answers, one row for each finished call and each judgement imported by order. `row`: the case's
+    index in CaseColumns; `run` and `call`: ids, -1 and 0 if imported; `swapped`: system b was shown first; `value` is NaN
+    if the call failed."""
 
     row: IntArray
     run: IntArray
@@ -47,16 +44,13 @@ def load_answers(
 ) -> dict[Question, AnswerRows]:
     """The answers under a protocol by question, of each rater's newest run on a case. A failed call about all aspects counts
     as failed for each aspect."""
-    aspects = [
-        row[0]
-        for row in db.rows(
-            """SELECT v.aspect FROM runs ru JOIN verdicts v ON v.run_id = ru.id
-               WHERE ru.project_id = ?1 AND ru.protocol = ?2
-               UNION SELECT v.aspect FROM games g JOIN verdicts v ON v.id = g.verdict_id
-               WHERE v.project_id = ?1 AND v.protocol = ?2 ORDER BY 1""",
-            (project_id, protocol),
-        )
-    ]
+    aspects = db.column(
+        """SELECT v.aspect FROM runs ru JOIN verdicts v ON v.run_id = ru.id
+           WHERE ru.project_id = ?1 AND ru.protocol = ?2
+           UNION SELECT v.aspect FROM games g JOIN verdicts v ON v.id = g.verdict_id
+           WHERE v.project_id = ?1 AND v.protocol = ?2 ORDER BY 1""",
+        (project_id, protocol),
+    )
     if not aspects:
         return {}
     code = " ".join(f"WHEN ? THEN {at}" for at in range(len(aspects)))
@@ -218,10 +212,8 @@ class FlipCount(NamedTuple):
 
 
 def flip_counts(db: Database, project_id: int) -> tuple[FlipCount, ...]:
-    """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name.
-
-    The newest judge comes first. Reads an index of all verdicts.
-    """
+    """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name. The newest judge
+    comes first. Reads an index of all verdicts."""
     rows = db.rows(
         f"""SELECT r.name, v.protocol, v.aspect, sum(v.order_consistent = 0), count(*) AS n
             FROM raters r JOIN verdicts v INDEXED BY verdicts_by_question ON v.rater_id = r.id AND v.rater_id > 0
@@ -256,9 +248,7 @@ class Cell(NamedTuple):
 
 class ChangedCase(NamedTuple):
     """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict).
-
-    `several_occasions`: the user has more than one.
-    """
+    `several_occasions`: the user has more than one."""
 
     case_id: int
     user_id: str
@@ -284,15 +274,6 @@ class ChangedCase(NamedTuple):
         return f"{self.system_a} vs {self.system_b}" if self.system_b else self.system_a
 
 
-class RunConfiguration(NamedTuple):
-    """A run with its judge and settings as stored, and its prompt as `NAME@VERSION`."""
-
-    run_id: int
-    prompt: str
-    judge: dict[str, Any]
-    settings: dict[str, Any]
-
-
 # the verdicts of a run that the rater's newer verdicts may have replaced; replaced ones have no id
 _OF_RUN = """(SELECT id, rater_id, case_id, aspect, protocol, value, label FROM verdicts WHERE run_id = :{run}
   UNION ALL SELECT NULL, rater_id, case_id, aspect, protocol, value, label FROM superseded_verdicts WHERE run_id = :{run})"""
@@ -314,7 +295,7 @@ def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence
         for name, side in (("a", first), ("b", second))
     ]
     # `rater_id > 0` is always true: it makes SQLite use the index of questions
-    cursor = db.execute(
+    rows = db.tuples(
         f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id,
               c.context, c.served_at, {of_several_occasions("c")}
             FROM {tables[0]} a JOIN cases c ON c.id = a.case_id
@@ -329,38 +310,37 @@ def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence
             "ids": json.dumps(list(ids)),
         },
     )  # fmt: skip
-    cursor.row_factory = None
-    with explained(db.path):
-        return [
-            ChangedCase(*row[:11])._replace(occasion=Occasion(*row[11:13]), several_occasions=bool(row[13]))
-            for row in cursor
-        ]
+    return [ChangedCase(*row[:11], Occasion(*row[11:13]), bool(row[13])) for row in rows]
+
+
+class RunConfiguration(NamedTuple):
+    """A run with its judge and settings as stored, and its prompt as `NAME@VERSION`."""
+
+    run_id: int
+    prompt: str
+    judge: dict[str, Any]
+    settings: dict[str, Any]
 
 
 def run_configurations(
     db: Database, rater_id: int, protocol: str, run_id: int | None = None
 ) -> list[RunConfiguration]:
     """The rater's runs of a protocol with verdicts, oldest first; with `run_id`, that run only."""
-    rows = db.rows(
-        """SELECT ru.id, p.name || '@' || p.version AS prompt, ru.judge, ru.settings
-           FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
-           WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.id = ?3)
-             AND (EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
-               OR EXISTS (SELECT 1 FROM superseded_verdicts v WHERE v.run_id = ru.id))
-           ORDER BY ru.id""",
-        (rater_id, protocol, run_id),
-    )
     return [
-        RunConfiguration(row["id"], row["prompt"], json.loads(row["judge"]), json.loads(row["settings"]))
-        for row in rows
+        RunConfiguration(run["id"], run["prompt"], json.loads(run["judge"]), json.loads(run["settings"]))
+        for run in stored_runs(db, rater_id=rater_id)
+        if run["protocol"] == protocol
+        and run_id in (None, run["id"])
+        and any(
+            db.any(f"SELECT 1 FROM {table} WHERE run_id = ?", (run["id"],))
+            for table in ("verdicts", "superseded_verdicts")
+        )
     ]
 
 
 def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:
-    """The runs of a protocol by start time, with their cases for one aspect.
-
-    Runs that judged only other aspects or never started are left out.
-    """
+    """The runs of a protocol by start time, with their cases for one aspect. Runs that judged only other aspects or never
+    started are left out."""
     rows = db.rows(
         """SELECT ru.id, r.name, ifnull(ru.started_at, ru.created_at) AS started,
              (SELECT json_group_array(v.case_id) FROM (

@@ -31,10 +31,8 @@ class BatchCall(NamedTuple):
 
 
 def name_calls(db: Database, run_id: int) -> None:
-    """Give every planned call of the run a name, unless it has an unanswered one.
-
-    Names are unique across databases: at most 64 letters, digits and dashes.
-    """
+    """Give every planned call of the run a name, unless it has an unanswered one. Names are unique across databases: at
+    most 64 letters, digits and dashes."""
     mark = f"r{run_id}-{secrets.token_hex(8)}"
     with db.transaction():
         db.execute(
@@ -78,14 +76,13 @@ def mark_answered(db: Database, call_ids: Sequence[int]) -> None:
 
 def refused_parameters(db: Database, run_id: int) -> tuple[str, ...]:
     """The parameters that the server refused in the newest calls of the same judge, in any run."""
-    rows = db.rows(
-        """SELECT k.sent FROM calls k WHERE k.state = 'done' AND k.sent IS NOT NULL AND k.run_id IN (
-             SELECT r.id FROM runs r JOIN runs mine ON mine.judge = r.judge WHERE mine.id = ?)
-           ORDER BY k.id DESC LIMIT ?""",
+    names = db.column(
+        """SELECT d.value FROM (SELECT k.sent FROM calls k WHERE k.state = 'done' AND k.sent IS NOT NULL
+             AND k.run_id IN (SELECT r.id FROM runs r JOIN runs mine ON mine.judge = r.judge WHERE mine.id = ?)
+             ORDER BY k.id DESC LIMIT ?) s, json_each(s.sent, '$.dropped') d WHERE d.type = 'text'""",
         (run_id, LOOKED_AT_CALLS),
     )
-    dropped = [name for row in rows for name in json.loads(row["sent"]).get("dropped", ())]
-    return tuple(dict.fromkeys(dropped))
+    return tuple(dict.fromkeys(names))
 
 
 def plan_batch(
@@ -93,11 +90,10 @@ def plan_batch(
 ) -> int:
     """Record a batch of these calls, to be sent to `server`; returns its id."""
     with db.transaction():
-        batch_id = db.insert(
-            """INSERT INTO batches (run_id, mark, server, state, calls, reserved_usd, created_at)
-               VALUES (?, ?, ?, 'planned', ?, ?, ?)""",
-            (run_id, f"recjudge-{secrets.token_hex(12)}", server, len(call_ids), reserved_usd, now()),
-        )
+        batch_id = db.add(
+            "batches", run_id=run_id, mark=f"recjudge-{secrets.token_hex(12)}", server=server, state="planned",
+            calls=len(call_ids), reserved_usd=reserved_usd, created_at=now(),
+        )  # fmt: skip
         db.execute_many(
             "UPDATE batch_calls SET batch_id = ? WHERE call_id = ? AND answered_at IS NULL",
             [(batch_id, call_id) for call_id in call_ids],
@@ -121,9 +117,8 @@ def batches_of(db: Database, run_id: int, *states: BatchState) -> list[sqlite3.R
 
 def known_remote_ids(db: Database, server: str) -> set[str]:
     """The remote ids of the batches at `server` that belong to a run."""
-    return set(
-        db.column("SELECT remote_id FROM batches WHERE server = ? AND remote_id IS NOT NULL", (server,))
-    )
+    sql = "SELECT remote_id FROM batches WHERE server = ? AND remote_id IS NOT NULL"
+    return set(db.column(sql, (server,)))
 
 
 def calls_in_batch(db: Database, batch_id: int, custom_ids: Sequence[str]) -> int:
@@ -137,35 +132,23 @@ def calls_in_batch(db: Database, batch_id: int, custom_ids: Sequence[str]) -> in
 
 def mark_requested(db: Database, batch_id: int, file_id: str) -> None:
     """Record that the batch is being sent: from now on the server may have it, even without an answer."""
-    with db.transaction():
-        db.execute("UPDATE batches SET asked_at = ?, file_id = ? WHERE id = ?", (now(), file_id, batch_id))
+    db.change("batches", batch_id, asked_at=now(), file_id=file_id)
 
 
 def set_submitted(db: Database, batch_id: int, remote_id: str) -> None:
-    with db.transaction():
-        db.execute(
-            "UPDATE batches SET remote_id = ?, state = 'submitted', submitted_at = ? WHERE id = ?",
-            (remote_id, now(), batch_id),
-        )
+    db.change("batches", batch_id, remote_id=remote_id, state="submitted", submitted_at=now())
 
 
 def set_batch_progress(
     db: Database, batch_id: int, provider_status: str, done: int | None, failed: int | None
 ) -> None:
-    with db.transaction():
-        db.execute(
-            "UPDATE batches SET said = ?, done = ?, failed = ?, looked_at = ? WHERE id = ?",
-            (provider_status, done, failed, now(), batch_id),
-        )
+    db.change("batches", batch_id, said=provider_status, done=done, failed=failed, looked_at=now())
 
 
 def end_batch(db: Database, batch_id: int, state: BatchState, error: str = "") -> None:
     """End the batch; its unanswered calls may be sent again."""
     with db.transaction():
-        db.execute(
-            "UPDATE batches SET state = ?, error = ?, collected_at = ? WHERE id = ?",
-            (state, error, now(), batch_id),
-        )
+        db.change("batches", batch_id, state=state, error=error, collected_at=now())
         _let_go(db, batch_id)
 
 
@@ -178,11 +161,7 @@ def forget_batch(db: Database, batch_id: int) -> None:
 
 def detach_batch(db: Database, batch_id: int) -> None:
     """Detach the batch from its remote id, which turned out to belong to another batch."""
-    with db.transaction():
-        db.execute(
-            "UPDATE batches SET state = 'planned', remote_id = NULL, submitted_at = NULL WHERE id = ?",
-            (batch_id,),
-        )
+    db.change("batches", batch_id, state="planned", remote_id=None, submitted_at=None)
 
 
 def _let_go(db: Database, batch_id: int) -> None:

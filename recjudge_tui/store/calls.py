@@ -18,9 +18,6 @@ from recjudge_tui.domain.calls import (
 )
 from recjudge_tui.store.database import Database, StoredRow, now
 
-# ---- calls -------------------------------------------------------------------------------------------------------
-
-
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -51,10 +48,8 @@ class CallOutcome(NamedTuple):
 
 
 def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
-    """The calls from which a verdict was made, in the order of the plan, with the systems of its case.
-
-    Empty for a verdict without a run.
-    """
+    """The calls from which a verdict was made, in the order of the plan, with the systems of its case. Empty for a
+    verdict without a run."""
     return db.rows(
         """SELECT k.*, c.system_a, c.system_b FROM verdicts v
            JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN cases c ON c.id = v.case_id
@@ -124,10 +119,8 @@ def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
 
 
 def save_outcome(db: Database, outcome: CallOutcome) -> bool:
-    """Store a finished call with its answers and flags. False if the call was finished already.
-
-    Attempts, tokens and cost are added to those of an earlier failed try of the call.
-    """
+    """Store a finished call with its answers and flags. False if the call was finished already. Attempts, tokens and cost
+    are added to those of an earlier failed try of the call."""
     result = outcome.result
     reply = result.reply or Reply(text="")
     cursor = db.execute(
@@ -209,10 +202,8 @@ def _save_reading(db: Database, call_id: int, parsed: ParsedReply) -> None:
 
 
 def profile_reply(db: Database, run_id: int, case_id: int) -> str | None:
-    """The reply with the profile that the run asked for of the case's user, as of the case.
-
-    None if that call failed or is outstanding.
-    """
+    """The reply with the profile that the run asked for of the case's user, as of the case. None if that call failed or
+    is outstanding."""
     reply: str | None = db.value(
         """SELECT k.reply FROM cases me
            JOIN cases c ON c.project_id = me.project_id AND c.kind = me.kind AND c.user_id = me.user_id
@@ -265,11 +256,8 @@ _KEPT = (
 def save_verdicts(
     db: Database, rater_id: int, case_id: int, run_id: int, protocol: str, drafts: Sequence[VerdictDraft]
 ) -> None:
-    """Store the verdicts of one case.
-
-    They replace the verdicts of the rater's earlier runs, but a failed verdict never replaces a valid one. Verdicts
-    of later runs and of imports are not changed. Replaced verdicts are kept as superseded.
-    """
+    """Store the verdicts of one case. They replace the verdicts of the rater's earlier runs, but a failed verdict never
+    replaces a valid one. Verdicts of later runs and of imports are not changed. Replaced verdicts are kept as superseded."""
     flags = db.value(
         """SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ? AND k.case_id = ?""",
         (run_id, case_id),
@@ -323,9 +311,7 @@ def _supersede(
 
 
 def restore_superseded(db: Database, rater_id: int) -> None:
-    """Restore the newest superseded verdict wherever the rater has no verdict any more; valid ones take
-    precedence.
-    """
+    """Restore the newest superseded verdict wherever the rater has no verdict any more; valid ones take precedence."""
     db.execute(
         f"""INSERT INTO verdicts ({_KEPT}, project_id)
             SELECT {_KEPT}, (SELECT project_id FROM raters WHERE id = ?1) FROM superseded_verdicts
@@ -374,10 +360,8 @@ class OrderCount(NamedTuple):
 
 
 def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
-    """Counts by rater, protocol and systems.
-
-    Covers the runs that asked about each pair in one order only, and imported verdicts given in one order.
-    """
+    """Counts by rater, protocol and systems. Covers the runs that asked about each pair in one order only, and imported
+    verdicts given in one order."""
     # begins with the games, which most projects do not have; SQLite would begin with every verdict
     return db.records(
         OrderCount,
@@ -449,12 +433,10 @@ def repeated_answers(db: Database, project_id: int, runs: list[StoredRow]) -> li
 
 
 class CaseCost(NamedTuple):
-    """One case of one run whose calls have all ended, and the form of the run's prompt.
-
-    `aspects` and `shots` are empty for runs from before these settings existed. `calls` were sent, `cached` were
-    answered from an earlier run. `priced` of the `done` calls have a known cost; `cost_usd` is the known spending,
-    including failed calls. `impossible` calls have an impossible stored cost or number of tokens, which is left out.
-    """
+    """One case of one run whose calls have all ended, and the form of the run's prompt. `aspects` and `shots` are empty
+    for runs from before these settings existed. `calls` were sent, `cached` were answered from an earlier run. `priced`
+    of the `done` calls have a known cost; `cost_usd` is the known spending, including failed calls. `impossible` calls
+    have an impossible stored cost or number of tokens, which is left out."""
 
     rater: str
     judge: str

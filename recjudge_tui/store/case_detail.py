@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE
-from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
+from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.calls import profile_reply
-from recjudge_tui.store.data import image_contents
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.cases import load_material
+from recjudge_tui.store.data import ItemViews, explanation_view, image_contents, slate_top, user_attributes
+from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import shown_event, sql_list
 from recjudge_tui.store.histories import HELD_FOR
 from recjudge_tui.store.triage import LogEntry, verdict_entries
 
 _RECENT_EVENTS = 40
-# the user, the lists by system, the explanation, and the example shown with it
-ShownMaterial = tuple[
-    UserView, tuple[tuple[str, SlateView], ...], ExplanationView | None, ExplanationView | None
-]
+# longer than any list
+_MOST_ITEMS = 1 << 30
+Slates = tuple[tuple[str, SlateView], ...]
 
 
 class Opinion(NamedTuple):
@@ -44,10 +43,8 @@ class Opinion(NamedTuple):
 
 
 class CallAnswer(NamedTuple):
-    """The answer of call `call` on one aspect, or its failure (an empty `aspect`: all aspects).
-
-    `set_one` is the system shown as Set 1, empty unless the case is a pair.
-    """
+    """The answer of call `call` on one aspect, or its failure (an empty `aspect`: all aspects). `set_one` is the system
+    shown as Set 1, empty unless the case is a pair."""
 
     call: int
     aspect: str
@@ -77,13 +74,12 @@ class CaseFlag(NamedTuple):
 class CaseDetail(NamedTuple):
     """One verdict and its case.
 
-    `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown,
-    None if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
-    `opinions` are those on the questions of this verdict's protocol, and on the case as a whole; `aspects` are the aspects
-    of them, in the order of the prompt. `profile` is the reply with the user's profile (may be empty), `example` the
-    example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown, digest ->
-    JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run.
-    """
+    `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown, None
+    if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
+    `opinions` are those on the questions of this verdict's protocol, and on the case as a whole; `aspects` are the
+    aspects of them, in the order of the prompt. `profile` is the reply with the user's profile (may be empty), `example`
+    the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown, digest
+    -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run."""
 
     verdict_id: int
     case_id: int
@@ -110,7 +106,7 @@ class CaseDetail(NamedTuple):
     run_answers: tuple[CallAnswer, ...]
     flags: tuple[CaseFlag, ...]
     user: UserView
-    slates: tuple[tuple[str, SlateView], ...]
+    slates: Slates
     explanation: ExplanationView | None
     explanation_system: str
     profile: str
@@ -129,7 +125,8 @@ class CaseDetail(NamedTuple):
 def case_detail(db: Database, verdict_id: int) -> CaseDetail:
     """Read everything about a verdict. Raises NotFoundError when it no longer exists."""
     row = db.row(
-        """SELECT v.*, c.project_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context, c.served_at,
+        """SELECT v.*, v.id AS verdict_id, c.project_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context,
+             c.served_at,
              c.slate_a, c.slate_b, c.explanation_id, r.name AS rater, r.kind AS rater_kind,
              ifnull((SELECT p.name || '@' || p.version FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
                WHERE ru.id = v.run_id), '') AS prompt
@@ -142,30 +139,20 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         """SELECT * FROM run_cases WHERE case_id = ? ORDER BY run_id = ? DESC, run_id DESC LIMIT 1""",
         (row["case_id"], row["run_id"]),
     )
-    user, slates, explanation, example = _snapshots(db, row, shown) if shown else _imported(db, row)
+    if shown:
+        material = load_material(db, shown["run_id"], row["case_id"], 0)
+        systems = (row["system_a"], row["system_b"])
+        slates, user = tuple(zip(systems, material.slates, strict=False)), material.user
+        explanation, example = material.explanation, material.example
+    else:
+        (user, slates, explanation), example = _imported(db, row), None
     opinions = _on_its_questions(row, _opinions(db, row))
     flags, flags_beyond = _flags(db, row, {item.item_id for _, slate in slates for item in slate.items})
     return CaseDetail(
-        verdict_id=verdict_id,
-        case_id=row["case_id"],
-        kind=row["kind"],
-        user_id=row["user_id"],
+        **named_cells(row, CaseDetail._fields),
         occasion=Occasion(row["context"], row["served_at"]),
-        item_id=row["item_id"],
-        rater=row["rater"],
-        rater_kind=row["rater_kind"],
-        protocol=row["protocol"],
-        aspect=row["aspect"],
-        label=row["label"],
-        value=row["value"],
         failed=row["state"] == "failed",
         flipped=row["order_consistent"] == 0,
-        confidence=row["confidence"],
-        rule=row["rule"],
-        note=row["note"],
-        run_id=row["run_id"],
-        prompt=row["prompt"],
-        created_at=row["created_at"],
         run_shown=shown["run_id"] if shown else None,
         opinions=opinions,
         aspects=_aspects(db, row, opinions),
@@ -183,9 +170,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
     )
 
 
-def _images(
-    db: Database, slates: tuple[tuple[str, SlateView], ...], explanation: ExplanationView | None
-) -> Mapping[str, bytes]:
+def _images(db: Database, slates: Slates, explanation: ExplanationView | None) -> Mapping[str, bytes]:
     items = [item for _, slate in slates for item in slate.items]
     items += [explanation.item] if explanation is not None else []
     shown = {item.image.digest for item in items if item.image is not None}
@@ -194,28 +179,14 @@ def _images(
 
 def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
     rows = db.rows(
-        f"""SELECT v.id, v.protocol, v.aspect, v.label, v.value, v.state, v.order_consistent, v.confidence, r.name,
-             r.kind
-           FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
+        f"""SELECT r.name, r.kind, v.protocol, v.aspect, v.label, v.value, v.state = 'failed',
+             v.order_consistent IS 0, v.confidence, v.id = ?2
+           FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?1
            ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> '{OVERALL}', v.id
            LIMIT 400""",
-        (row["case_id"],),
+        (row["case_id"], row["id"]),
     )
-    return tuple(
-        Opinion(
-            o["name"],
-            o["kind"],
-            o["protocol"],
-            o["aspect"],
-            o["label"],
-            o["value"],
-            o["state"] == "failed",
-            o["order_consistent"] == 0,
-            o["confidence"],
-            o["id"] == row["id"],
-        )
-        for o in rows
-    )
+    return tuple(Opinion._make((*o[:6], bool(o[6]), bool(o[7]), o[8], bool(o[9]))) for o in rows)
 
 
 def _on_its_questions(row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> tuple[Opinion, ...]:
@@ -247,36 +218,20 @@ def _aspects(db: Database, row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> t
 
 def _run_answers(db: Database, row: sqlite3.Row) -> tuple[CallAnswer, ...]:
     rows = db.rows(
-        """SELECT k.id, ifnull(a.aspect, k.aspect) AS aspect, k.list_order, k.sample, k.state, k.parsed_by,
-             k.error_kind, k.error, k.attempts, a.label, a.reasoning, a.confidence
+        """SELECT k.id, ifnull(a.aspect, k.aspect), k.list_order, k.sample, ifnull(a.label, ''),
+             ifnull(a.reasoning, ''), a.confidence, ifnull(k.parsed_by, ''), k.state = 'failed',
+             ifnull(k.error_kind, ''), ifnull(k.error, ''), k.attempts
            FROM calls k LEFT JOIN answers a ON a.call_id = k.id
            WHERE k.run_id = ? AND k.case_id = ? AND k.state <> 'planned' AND k.aspect <> ?
            ORDER BY k.sample, k.list_order, k.id, a.aspect LIMIT 400""",
         (row["run_id"], row["case_id"], PROFILE),
     )
-    return tuple(
-        CallAnswer(
-            k["id"],
-            k["aspect"],
-            _set_one(k["list_order"], row),
-            k["sample"],
-            k["label"] or "",
-            k["reasoning"] or "",
-            k["confidence"],
-            k["parsed_by"] or "",
-            k["state"] == "failed",
-            k["error_kind"] or "",
-            k["error"] or "",
-            k["attempts"],
-        )
-        for k in rows
-    )
+    return tuple(CallAnswer._make((*k[:2], _set_one(k[2], row), *k[3:8], bool(k[8]), *k[9:])) for k in rows)
 
 
 def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseFlag, ...], int]:
-    """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown
-    in this run; only raters who were shown longer lists could flag those.
-    """
+    """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown in
+    this run; only raters who were shown longer lists could flag those."""
     rows = db.rows(
         """SELECT r.name, f.item_id, f.issue, f.reason, k.list_order, k.run_id IS :run AS mine
              FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id
@@ -288,97 +243,41 @@ def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseF
            LIMIT 400""",
         {"case": row["case_id"], "verdict": row["id"], "run": row["run_id"] or -1},
     )
-    flags = [
-        CaseFlag(
-            f["name"], f["item_id"], f["issue"], f["reason"], _set_one(f["list_order"], row), bool(f["mine"])
-        )
-        for f in rows
-    ]
-    listed = {
-        key
-        for (key,) in db.rows(
+    flags = [CaseFlag._make((*f[:4], _set_one(f[4], row), bool(f[5]))) for f in rows]
+    listed = set(
+        db.column(
             "SELECT item_id FROM slate_items WHERE slate_id IN (?, ?)", (row["slate_a"], row["slate_b"])
         )
-    }
+    )
     kept = [flag for flag in flags if flag.mine or flag.item_id not in listed - shown]
     return tuple(sorted(kept, key=lambda flag: not flag.mine)), len(flags) - len(kept)
 
 
-def _snapshots(db: Database, row: sqlite3.Row, shown: sqlite3.Row) -> ShownMaterial:
-    def content(identity: int | None) -> str | None:
-        text: str | None = db.value("SELECT content FROM snapshots WHERE id = ?", (identity,))
-        return text
-
+def _imported(db: Database, row: sqlite3.Row) -> tuple[UserView, Slates, ExplanationView | None]:
+    """Profile and recent events, lists by system, and text as imported, for a case without a run."""
+    project, items = row["project_id"], ItemViews(db, row["project_id"])
     slates = tuple(
-        (row[system], SlateView.model_validate_json(text))
-        for system, column in (("system_a", "slate_a_snapshot"), ("system_b", "slate_b_snapshot"))
-        if (text := content(shown[column])) is not None
-    )
-    explanation, example = (
-        None if text is None else ExplanationView.model_validate_json(text)
-        for text in (content(shown["explanation_snapshot"]), content(shown["example_snapshot"]))
-    )
-    user = UserView.model_validate_json(content(shown["user_snapshot"]) or "{}")
-    return user, slates, explanation, example
-
-
-def _imported(db: Database, row: sqlite3.Row) -> ShownMaterial:
-    """Lists, profile and recent events as imported, for a case without a run."""
-    slates = tuple(
-        (row[system], _slate(db, row["project_id"], row[column]))
+        (row[system], SlateView(items=slate_top(db, project, row[column], _MOST_ITEMS)))
         for system, column in (("system_a", "slate_a"), ("system_b", "slate_b"))
         if row[column] is not None
     )
-    explanation = None
-    if row["explanation_id"] is not None:
-        text = db.value("SELECT text FROM explanations WHERE id = ?", (row["explanation_id"],))
-        item = _items(db, row["project_id"], [row["item_id"]])[row["item_id"]]
-        explanation = ExplanationView(item=item, text=text)
-    user = _user(db, row["project_id"], row["user_id"], Occasion(row["context"], row["served_at"]))
-    return user, slates, explanation, None
-
-
-def _slate(db: Database, project_id: int, slate_id: int) -> SlateView:
-    ids = [
-        r[0] for r in db.rows("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
-    ]
-    items = _items(db, project_id, ids)
-    return SlateView(items=tuple(items[key] for key in ids))
-
-
-def _items(db: Database, project_id: int, ids: list[str]) -> dict[str, ItemView]:
-    """item id -> item; an unknown item has its id as title."""
-    rows = db.rows(
-        """SELECT item_id, title, brand, category FROM v_current_items
-           WHERE project_id = ? AND item_id IN (SELECT value FROM json_each(?))""",
-        (project_id, json.dumps(ids)),
-    )
-    known = {r["item_id"]: ItemView(**dict(r)) for r in rows}
-    return {key: known.get(key) or ItemView(item_id=key, title=key) for key in ids}
-
-
-def _user(db: Database, project_id: int, user_id: str, occasion: Occasion) -> UserView:
-    """The user's newest events among those that a judge may see with a list of the occasion."""
-    attributes: Any = db.value(
-        "SELECT attributes FROM v_current_users WHERE project_id = ? AND user_id = ?", (project_id, user_id)
-    )
+    known = row["explanation_id"] is not None
+    explanation = explanation_view(db, project, row["explanation_id"]) if known else None
+    # the user's newest events among those that a judge may see with a list of the occasion
+    occasion = Occasion(row["context"], row["served_at"])
     events = db.rows(
         f"""SELECT type, item_id, text, timestamp, value FROM events
            WHERE project_id = :project AND user_id = :user AND {shown_event()} AND NOT {HELD_FOR}
              AND (:served_at = '' OR timestamp < :served_at)
            ORDER BY timestamp DESC, id DESC LIMIT :limit""",
-        {"project": project_id, "user": user_id, "limit": _RECENT_EVENTS, **occasion._asdict()},
+        {"project": project, "user": row["user_id"], "limit": _RECENT_EVENTS, **occasion._asdict()},
     )
-    items = _items(db, project_id, [e["item_id"] for e in events if e["item_id"]])
+    views = items.of({e["item_id"] for e in events if e["item_id"]})
     history = tuple(
         ShownEvent(
-            type=e["type"],
-            timestamp=e["timestamp"],
-            item=items.get(e["item_id"]),
-            text=e["text"],
-            value=e["value"],
+            **{name: e[name] for name in ("type", "timestamp", "text", "value")}, item=views.get(e["item_id"])
         )
         for e in events
     )
-    known = json.loads(attributes) if attributes else {}
-    return UserView(user_id=user_id, attributes={str(k): str(v) for k, v in known.items()}, history=history)
+    attributes = user_attributes(db, project, [row["user_id"]]).get(row["user_id"], {})
+    return UserView(user_id=row["user_id"], attributes=attributes, history=history), slates, explanation

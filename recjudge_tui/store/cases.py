@@ -28,16 +28,13 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.facts import held_out_type, shown_event
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.base import Model
-    from recjudge_tui.domain.material import CaseKind, ExplanationView, Material, SlateView, UserView
+    from recjudge_tui.domain.material import CaseKind, Material, UserView
     from recjudge_tui.stats.arrays import IntArray
-
-
-# ---- occasions ---------------------------------------------------------------------------------------------------
 
 
 Countable = Literal["cases", "lists", "held-out events"]
@@ -77,9 +74,8 @@ def occasion_condition(
 
 
 def of_several_occasions(table: str) -> str:
-    """A condition on a row of `table` (cases, under this name): the same systems have lists or texts for its
-    user on another occasion, too.
-    """
+    """A condition on a row of `table` (cases, under this name): the same systems have lists or texts for its user on
+    another occasion, too."""
     return f"""EXISTS (SELECT 1 FROM cases other WHERE other.project_id = {table}.project_id AND other.kind = {table}.kind
       AND other.user_id = {table}.user_id AND other.system_a = {table}.system_a AND other.system_b = {table}.system_b
       AND other.item_id = {table}.item_id
@@ -92,11 +88,12 @@ def known_occasions(db: Database, project_id: int) -> tuple[bool, bool]:
         f"EXISTS (SELECT 1 FROM {table} WHERE project_id = :project AND {{column}} <> '')"
         for table in ("slates", "explanations")
     )
-    contexts, times = (
-        bool(db.value(f"SELECT {exists.format(column=column)}", {"project": project_id}))
-        for column in ("context", "served_at")
+    row = db.row(
+        f"SELECT {exists.format(column='context')}, {exists.format(column='served_at')}",
+        {"project": project_id},
     )
-    return contexts, times
+    assert row is not None
+    return bool(row[0]), bool(row[1])
 
 
 def check_contexts(
@@ -129,10 +126,8 @@ def _quoted(context: str) -> str:
 
 
 def system_condition(systems: Sequence[str], *columns: str) -> tuple[str, dict[str, str]]:
-    """A condition that each of these columns is empty or names one of the systems, and its parameters.
-
-    Always true without systems.
-    """
+    """A condition that each of these columns is empty or names one of the systems, and its parameters. Always true
+    without systems."""
     if not systems:
         return "1", {}
     named = {f"system{at}": system for at, system in enumerate(systems)}
@@ -153,31 +148,27 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
     within, parameters = occasion_condition(occasions._replace(start="", end=""), "c")
     timed, times = occasion_condition(occasions._replace(contexts=()), "c", name="time")
     of_systems, named = system_condition(chosen.systems, "c.system_a", "c.system_b")
-    cursor = db.execute(
-        f"""SELECT c.id, c.user_id, c.context, {timed} FROM cases c NOT INDEXED
-            WHERE c.project_id = :project AND {within} AND {of_systems} AND ({timed} OR c.served_at = '')
-            ORDER BY c.id""",
-        parameters | times | named | {"project": project_id},
-    )
-    cursor.row_factory = None
     import numpy as np
 
     ids: list[int] = []
     untimed: list[int] = []
     brought = case_periods(db, project_id, "import") if chosen.imported else {}
     wanted = import_period(chosen.imported)
-    with explained(db.path):
-        for case_id, user_id, context, is_here in cursor:
-            here = segment is None or segment.holds(user_id, context)
-            if here and (not chosen.imported or brought.get(case_id) == wanted):
-                (ids if is_here else untimed).append(case_id)
+    for case_id, user_id, context, is_here in db.tuples(
+        f"""SELECT c.id, c.user_id, c.context, {timed} FROM cases c NOT INDEXED
+            WHERE c.project_id = :project AND {within} AND {of_systems} AND ({timed} OR c.served_at = '')
+            ORDER BY c.id""",
+        parameters | times | named | {"project": project_id},
+    ):
+        here = segment is None or segment.holds(user_id, context)
+        if here and (not chosen.imported or brought.get(case_id) == wanted):
+            (ids if is_here else untimed).append(case_id)
     return SelectedCases(np.array(ids, dtype=np.int64), np.array(untimed, dtype=np.int64))
 
 
 def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSelection) -> int:
-    """How many of them are left out because a time was chosen and it is unknown when they were served. 0 if
-    no time was chosen.
-    """
+    """How many of them are left out because a time was chosen and it is unknown when they were served. 0 if no time was
+    chosen."""
     if not chosen.occasions.is_timed:
         return 0
     sql, parameters = occasion_condition(chosen.occasions._replace(start="", end=""), "t")
@@ -236,11 +227,7 @@ def slate_periods(
 
 def has_dated_cases(db: Database, project_id: int) -> bool:
     """Whether any case says when its lists were served."""
-    return bool(
-        db.number(
-            "SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ? AND served_at <> '')", (project_id,)
-        )
-    )
+    return db.any("SELECT 1 FROM cases WHERE project_id = ? AND served_at <> ''", (project_id,))
 
 
 def _first_imports(db: Database, project_id: int, what: str) -> dict[int, int]:
@@ -256,10 +243,8 @@ def _first_imports(db: Database, project_id: int, what: str) -> dict[int, int]:
 
 
 class CaseKey(NamedTuple):
-    """What identifies a case. For a pair `system_a < system_b`; a single list uses the `_a` fields.
-
-    `context` and `served_at` are those of its lists or text; of two lists, the earlier time.
-    """
+    """What identifies a case. For a pair `system_a < system_b`; a single list uses the `_a` fields. `context` and
+    `served_at` are those of its lists or text; of two lists, the earlier time."""
 
     kind: CaseKind
     user_id: str
@@ -303,11 +288,9 @@ def ensure_case(db: Database, project_id: int, key: CaseKey) -> int:
 
 
 def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list[int]:
-    """The ids of the cases, in order; creates those that are new.
-
-    If labels created a case before its lists were known (no slate, same user, systems and occasion), the lists are
-    added now, so that labels and judges meet whichever came first. Call inside a transaction.
-    """
+    """The ids of the cases, in order; creates those that are new. If labels created a case before its lists were known
+    (no slate, same user, systems and occasion), the lists are added now, so that labels and judges meet whichever came
+    first. Call inside a transaction."""
     ids: list[int] = []
     # the write lock is held, so nobody else takes these ids
     free = count(db.value("SELECT ifnull(max(id), 0) + 1 FROM cases"))
@@ -342,8 +325,7 @@ def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list
 
 def _insert(db: Database, project_id: int, cases: Iterable[tuple[int, CaseKey]]) -> None:
     db.insert_many(
-        """INSERT INTO cases (id, project_id, kind, user_id, system_a, system_b, item_id, slate_a, slate_b, explanation_id,
-             context, served_at)""",
+        f"INSERT INTO cases (id, project_id, {', '.join(CaseKey._fields)})",
         ((case_id, project_id, *key) for case_id, key in cases),
     )
 
@@ -375,10 +357,8 @@ def _known(
 
 
 def _completed(db: Database, project_id: int, key: CaseKey, waiting: dict[Occasion, int]) -> int | None:
-    """The case that still lacks the content of this occasion.
-
-    It names the same occasion, or only this occasion of the user and the systems fits what it names.
-    """
+    """The case that still lacks the content of this occasion. It names the same occasion, or only this occasion of the
+    user and the systems fits what it names."""
     if not waiting:
         return None
     named: Occasion | None = key.occasion
@@ -397,7 +377,7 @@ def _completed(db: Database, project_id: int, key: CaseKey, waiting: dict[Occasi
 
 def current_keys(db: Database, project_id: int, key: CaseKey) -> dict[Occasion, CaseKey]:
     """Occasion -> the case of this kind, user and systems with the current lists or text; empty if there are none."""
-    bare = key._replace(slate_a=None, slate_b=None, explanation_id=None)
+    bare = _bare(key)
     if bare.kind == "explanation":
         rows = db.rows(
             """SELECT context, served_at, explanation_id FROM v_current_explanations
@@ -434,16 +414,14 @@ def current_keys(db: Database, project_id: int, key: CaseKey) -> dict[Occasion, 
 
 def judged_cases(db: Database, rater_id: int, protocol: str) -> set[CaseKey]:
     """The cases on which a rater has a valid verdict under a protocol."""
-    return set(
-        db.records(
-            CaseKey,
-            """SELECT DISTINCT c.kind, c.user_id, c.system_a, c.system_b, c.item_id, c.slate_a, c.slate_b, c.explanation_id,
-             c.context, c.served_at
-           FROM verdicts v JOIN cases c ON c.id = v.case_id
-           WHERE v.rater_id = ? AND v.protocol = ? AND v.state = 'ok'""",
-            (rater_id, protocol),
-        )
+    rows = db.records(
+        CaseKey,
+        f"""SELECT DISTINCT {", ".join(f"c.{name}" for name in CaseKey._fields)}
+            FROM verdicts v JOIN cases c ON c.id = v.case_id
+            WHERE v.rater_id = ? AND v.protocol = ? AND v.state = 'ok'""",
+        (rater_id, protocol),
     )
+    return set(rows)
 
 
 def case_row(db: Database, case_id: int) -> sqlite3.Row:
@@ -463,22 +441,12 @@ def label_columns(db: Database, project_id: int, case_id: int) -> dict[str, str]
     """The columns of a label that describe a case of the project: user_id, item_id, system or system_a and system_b,
     context and served_at. None if the project has no such case."""
     row = db.row(
-        """SELECT kind, user_id, item_id, system_a, system_b, context, served_at
+        """SELECT user_id, item_id, iif(kind = 'pair', '', system_a) AS system,
+             iif(kind = 'pair', system_a, '') AS system_a, iif(kind = 'pair', system_b, '') AS system_b, context, served_at
            FROM cases WHERE project_id = ? AND id = ?""",
         (project_id, case_id),
     )
-    if row is None:
-        return None
-    pair = row["kind"] == "pair"
-    return {
-        "user_id": row["user_id"],
-        "item_id": row["item_id"],
-        "system": "" if pair else row["system_a"],
-        "system_a": row["system_a"] if pair else "",
-        "system_b": row["system_b"] if pair else "",
-        "context": row["context"],
-        "served_at": row["served_at"],
-    }
+    return None if row is None else dict(row)
 
 
 def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[sqlite3.Row]:
@@ -495,10 +463,8 @@ def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[
 def showable_case(
     db: Database, project_id: int, kind: CaseKind, direction: Direction = "first", case_id: int = 0
 ) -> sqlite3.Row | None:
-    """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`.
-
-    Columns: id, user_id, item_id, system_a, system_b, context, served_at. None when there is no such case.
-    """
+    """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`. Columns: id,
+    user_id, item_id, system_a, system_b, context, served_at. None when there is no such case."""
     return db.row(
         f"""SELECT id, user_id, item_id, system_a, system_b, context, served_at FROM cases
             WHERE project_id = :project AND kind = :kind AND {_SHOWABLE[kind]} {_STEPS[direction]} LIMIT 1""",
@@ -509,8 +475,7 @@ def showable_case(
 def cases_between(db: Database, project_id: int, system: str, opponent: str) -> list[int]:
     """The ids of the pair cases of two systems, in either order."""
     return db.column(
-        """SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' AND system_a = ? AND system_b = ?
-               ORDER BY id""",
+        "SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' AND system_a = ? AND system_b = ? ORDER BY id",
         (project_id, *sorted((system, opponent))),
     )
 
@@ -553,18 +518,15 @@ def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
 def generated_slate(
     db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
 ) -> int:
-    """The id of a generated list; stores it if it is new. Call inside a transaction.
-
-    It is never a current list: current lists are linked to an import, and this one is not.
-    """
+    """The id of a generated list; stores it if it is new. Call inside a transaction. It is never a current list: current
+    lists are linked to an import, and this one is not."""
     slate_id = known_generated_slate(db, project_id, user_id, system, occasion, items)
     if slate_id is not None:
         return slate_id
-    made = db.insert(
-        """INSERT INTO slates (project_id, user_id, system, length, digest, context, served_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        (project_id, user_id, system, len(items), _digest(items), *occasion),
-    )
+    made = db.add(
+        "slates", project_id=project_id, user_id=user_id, system=system, length=len(items), digest=_digest(items),
+        **occasion._asdict(),
+    )  # fmt: skip
     db.execute_many(
         "INSERT INTO slate_items (slate_id, rank, item_id) VALUES (?, ?, ?)",
         [(made, rank, item) for rank, item in enumerate(items, start=1)],
@@ -576,12 +538,11 @@ def known_generated_slate(
     db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
 ) -> int | None:
     """The id of a generated list that was stored before."""
-    slate_id: int | None = db.value(
+    return db.found(
         """SELECT id FROM slates WHERE project_id = ? AND user_id = ? AND system = ? AND context = ? AND served_at = ?
            AND digest = ?""",
         (project_id, user_id, system, *occasion, _digest(items)),
     )
-    return slate_id
 
 
 def _digest(items: Sequence[str]) -> str:
@@ -589,9 +550,8 @@ def _digest(items: Sequence[str]) -> str:
 
 
 def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:
-    """The key with the lists of the newest case of these systems, on the occasion that the key names, or on
-    any occasion if it names none. Unchanged if there is no such case.
-    """
+    """The key with the lists of the newest case of these systems, on the occasion that the key names, or on any occasion
+    if it names none. Unchanged if there is no such case."""
     row = db.row(
         """SELECT slate_a, slate_b, context, served_at FROM cases
            WHERE project_id = ? AND kind = 'pair' AND user_id = ? AND system_a = ? AND system_b = ? AND item_id = ''
@@ -601,30 +561,22 @@ def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:
     return key if row is None else key._replace(**dict(row))
 
 
-class ForeignList(NamedTuple):
-    """The items shown of an adversarial pair's foreign list, and the user whose own list is beside it."""
+def foreign_lists(db: Database, cases: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
+    """Adversarial pair -> the user whose own list stands beside the foreign one, and the foreign one's items as shown in the
+    newest run that contains it."""
+    from recjudge_tui.domain.material import SlateView
 
-    user_id: str
-    items: tuple[str, ...]
-
-
-def foreign_lists(db: Database, cases: Iterable[int]) -> dict[int, ForeignList]:
-    """By case, as shown in the newest run that contains it."""
-    rows = db.rows(
-        """SELECT rc.case_id, c.user_id, s.content FROM run_cases rc JOIN cases c ON c.id = rc.case_id
+    rows = db.tuples(
+        """SELECT rc.case_id, c.user_id, s.id, s.content FROM run_cases rc JOIN cases c ON c.id = rc.case_id
            JOIN snapshots s ON s.id = rc.slate_a_snapshot
            WHERE rc.case_id IN (SELECT value FROM json_each(?)) ORDER BY rc.run_id""",
         (json.dumps(sorted(cases)),),
     )
-    return {
-        row[0]: ForeignList(row[1], tuple(item["item_id"] for item in json.loads(row[2])["items"]))
-        for row in rows
-    }
+    return {row[0]: (row[1], tuple(i.item_id for i in _view(SlateView, *row[2:]).items)) for row in rows}
 
 
 class PlantedFault(NamedTuple):
-    """The fault planted into a list: the item at `rank` (from 1) replaces the item `displaced` of the
-    imported list."""
+    """The fault planted into a list: the item at `rank` (from 1) replaces the item `displaced` of the imported list."""
 
     slate_id: int
     source_slate_id: int
@@ -691,10 +643,8 @@ class ShownCase(NamedTuple):
 
 
 def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> Sequence[int]:
-    """The id of each content, in order; stores those that are new. Call inside a transaction.
-
-    Each text is stored before the next one is made, so that one of them at a time is in memory.
-    """
+    """The id of each content, in order; stores those that are new. Call inside a transaction. Each text is stored before
+    the next one is made, so that one of them at a time is in memory."""
     digests: list[str] = []
 
     def rows() -> Iterator[tuple[str, SnapshotKind, str]]:
@@ -713,22 +663,16 @@ def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> 
     if db.connection.total_changes - before == len(digests):
         # all rows are new, and their ids are consecutive because the write lock is held
         return range(last + 1, last + 1 + len(digests))
-    known = dict(
-        tuple(row)
-        for row in db.execute(
-            "SELECT digest, id FROM snapshots WHERE digest IN (SELECT value FROM json_each(?))",
-            (json.dumps(digests),),
-        )
+    known = db.pairs(
+        "SELECT digest, id FROM snapshots WHERE digest IN (SELECT value FROM json_each(?))",
+        (json.dumps(digests),),
     )
     return [known[digest] for digest in digests]
 
 
 def snapshot_text(view: Model) -> str:
-    """The content of a snapshot: the view as JSON without its defaults.
-
-    A user's or a list's content is assembled from the texts of its events and items, which many snapshots
-    share.
-    """
+    """The content of a snapshot: the view as JSON without its defaults. A user's or a list's content is assembled from
+    the texts of its events and items, which many snapshots share."""
     from recjudge_tui.domain.material import SlateView, UserView
 
     if isinstance(view, SlateView):
@@ -756,12 +700,12 @@ def _fields(user: UserView) -> Iterator[str]:
 
 
 def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Material:
-    """What the run shows of a case, as stored when the run was planned. Raises NotFoundError."""
-    from recjudge_tui.domain.material import Material
+    """What the run shows of a case, as stored when the run was planned. Raises NotFoundError, and StoreError for a snapshot
+    that is not what recjudge stores."""
+    from recjudge_tui.domain.material import ExplanationView, Material, SlateView, UserView
 
     row = db.row(
-        """SELECT c.kind, u.content AS user, a.content AS slate_a, b.content AS slate_b, e.content AS explanation,
-             x.content AS example
+        """SELECT c.kind, u.id, u.content, a.id, a.content, b.id, b.content, e.id, e.content, x.id, x.content
            FROM run_cases rc JOIN cases c ON c.id = rc.case_id
            JOIN snapshots u ON u.id = rc.user_snapshot
            LEFT JOIN snapshots a ON a.id = rc.slate_a_snapshot
@@ -773,33 +717,17 @@ def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Materi
     )
     if row is None:
         raise NotFoundError(f"run {run_id} does not contain case {case_id}", "It was deleted.")
-    kind: CaseKind = row["kind"]
     return Material(
-        kind=kind,
-        user=_user(row["user"]),
-        slates=tuple(_slate(row[n]) for n in ("slate_a", "slate_b") if row[n]),
-        explanation=_explanation(row["explanation"]),
-        example=_explanation(row["example"]),
+        kind=row["kind"],
+        user=_view(UserView, row[1], row[2]),
+        slates=tuple(_view(SlateView, row[at], row[at + 1]) for at in (3, 5) if row[at]),
+        explanation=row[7] and _view(ExplanationView, row[7], row[8]),
+        example=row[9] and _view(ExplanationView, row[9], row[10]),
         top_k=top_k,
     )
 
 
 # neighbouring cases of a run share the user and some of the lists
-@lru_cache(maxsize=64)
-def _user(content: str) -> UserView:
-    from recjudge_tui.domain.material import UserView
-
-    return UserView.model_validate_json(content)
-
-
 @lru_cache(maxsize=256)
-def _slate(content: str) -> SlateView:
-    from recjudge_tui.domain.material import SlateView
-
-    return SlateView.model_validate_json(content)
-
-
-def _explanation(content: str | None) -> ExplanationView | None:
-    from recjudge_tui.domain.material import ExplanationView
-
-    return None if content is None else ExplanationView.model_validate_json(content)
+def _view(kind: type[Model], snapshot: int, content: str) -> Any:
+    return read_cell(kind, content, "snapshots", snapshot, "content")

@@ -11,14 +11,11 @@ from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, OccasionFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases import occasion_condition
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.facts import held_out_type, shown_event, shown_events, with_unit_in
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView
-
-
-# ---- catalogue ---------------------------------------------------------------------------------------------------
 
 
 _NAMED = 8
@@ -35,23 +32,15 @@ def systems(db: Database, project_id: int) -> list[str]:
 
 def known_systems(db: Database, project_id: int) -> set[str]:
     """Every system named by a list, an explanation or a case of the project."""
-    rows = db.rows(
-        """SELECT system FROM slates WHERE project_id = ?1
-           UNION SELECT system FROM explanations WHERE project_id = ?1
-           UNION SELECT system_a FROM cases WHERE project_id = ?1
-           UNION SELECT system_b FROM cases WHERE project_id = ?1""",
-        (project_id,),
-    )
-    return {row[0] for row in rows} - {""}
+    sources = (("slates", "system"), ("explanations", "system"), ("cases", "system_a"), ("cases", "system_b"))
+    sql = " UNION ".join(f"SELECT {column} FROM {table} WHERE project_id = ?1" for table, column in sources)
+    return set(db.column(sql, (project_id,))) - {""}
 
 
 def check_systems(
     db: Database, project_id: int, wanted: Sequence[str], next_step: str = "Leave out --systems for all."
 ) -> None:
-    """Raises NotFoundError for a system that no case or list of the project has.
-
-    The error names the existing systems.
-    """
+    """Raises NotFoundError for a system that no case or list of the project has. The error names the existing systems."""
     if not wanted:
         return
     known = sorted(known_systems(db, project_id))
@@ -70,9 +59,8 @@ def check_systems(
 def check_judgeable(
     db: Database, project_id: int, wanted: Sequence[str], known: Sequence[str], what: str = "lists"
 ) -> None:
-    """Raises NotFoundError for a system that the project does not have, or that is not among `known`, the systems that have
-    `what`.
-    """
+    """Raises NotFoundError for a system that the project does not have, or that is not among `known`, the systems that
+    have `what`."""
     check_systems(db, project_id, wanted)
     for system in wanted:
         if system not in known:
@@ -98,12 +86,12 @@ class CurrentSlate(NamedTuple):
 def current_slates(db: Database, project_id: int) -> dict[str, list[CurrentSlate]]:
     """user_id -> the user's lists, by context, system and time; users sorted by name."""
     slates: dict[str, list[CurrentSlate]] = {}
-    for user_id, system, slate_id, context, served_at in db.execute(
+    for user_id, system, slate_id, *occasion in db.tuples(
         """SELECT user_id, system, slate_id, context, served_at FROM v_current_slates WHERE project_id = ?
            ORDER BY user_id, context, system, served_at""",
         (project_id,),
     ):
-        slates.setdefault(user_id, []).append(CurrentSlate(system, slate_id, Occasion(context, served_at)))
+        slates.setdefault(user_id, []).append(CurrentSlate(system, slate_id, Occasion(*occasion)))
     return slates
 
 
@@ -125,9 +113,7 @@ def slate_digests(db: Database, project_id: int) -> dict[int, str]:
 
 def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
     """user_id -> the number of distinct events in the `days` before `until` (empty: before the user's last event).
-
-    Held-out events do not count; events without a time do. Users without events are left out.
-    """
+    Held-out events do not count; events without a time do. Users without events are left out."""
     return db.pairs(
         f"""WITH met AS ({shown_events("?1")}),
                  ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
@@ -149,10 +135,7 @@ def heldout_types(db: Database, project_id: int) -> Sequence[str]:
 
 
 def event_counts(db: Database, project_id: int) -> dict[str, int]:
-    """event type -> the number of stored events, for types that judges may see.
-
-    An event in two imports counts twice.
-    """
+    """event type -> the number of stored events, for types that judges may see. An event in two imports counts twice."""
     return db.pairs(
         f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
         (project_id,),
@@ -161,20 +144,20 @@ def event_counts(db: Database, project_id: int) -> dict[str, int]:
 
 def repeated_events(db: Database, project_id: int) -> int:
     """How many of the stored events that judges may see are also in another import."""
-    imports: int = db.value(
-        "SELECT count(*) FROM imports WHERE project_id = ? AND kind = 'events' AND undone_at IS NULL",
-        (project_id,),
-    )
-    if imports < 2:
+    if (
+        db.number(
+            "SELECT count(*) FROM imports WHERE project_id = ? AND kind = 'events' AND undone_at IS NULL",
+            (project_id,),
+        )
+        < 2
+    ):
         return 0
     stored = sum(event_counts(db, project_id).values())
-    different: int = db.value(f"SELECT count(*) FROM ({shown_events('?')})", (project_id,))
-    return stored - different
+    return stored - db.number(f"SELECT count(*) FROM ({shown_events('?')})", (project_id,))
 
 
 class Replaceable(NamedTuple):
-    """A table of lists or texts, its links to imports, and the columns that are equal in rows that replace
-    each other."""
+    """A table of lists or texts, its links to imports, and the columns that are equal in rows that replace each other."""
 
     table: str
     links: str
@@ -190,13 +173,8 @@ TEXTS = Replaceable(
 
 def was_replaced(db: Database, project_id: int, content: Replaceable) -> bool:
     """Whether a later import replaced any list or text of the project."""
-    return bool(
-        db.number(
-            f"""SELECT EXISTS (SELECT 1 FROM {content.table} WHERE project_id = ? GROUP BY {content.owner}
-            HAVING count(*) > 1)""",
-            (project_id,),
-        )
-    )
+    sql = f"SELECT 1 FROM {content.table} WHERE project_id = ? GROUP BY {content.owner} HAVING count(*) > 1"
+    return db.any(sql, (project_id,))
 
 
 # ---- texts -------------------------------------------------------------------------------------------------------
@@ -215,21 +193,9 @@ class DataText(NamedTuple):
     text: str
 
 
-class ShowingCases(NamedTuple):
-    """The number of cases that show a text, and the ids of the first five."""
-
-    total: int
-    first: tuple[int, ...]
-
-
-NOWHERE = ShowingCases(0, ())
-
-
 def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
-    """Every non-empty text of the current data: items, users, their searches, explanations.
-
-    Rows are read lazily. Held-out events are left out, because no judge sees them.
-    """
+    """Every non-empty text of the current data: items, users, their searches, explanations. Rows are read lazily.
+    Held-out events are left out, because no judge sees them."""
     yield from _items(db, project_id)
     yield from _users(db, project_id)
     yield from _searches(db, project_id)
@@ -237,77 +203,59 @@ def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
 
 
 def _items(db: Database, project_id: int) -> Iterator[DataText]:
-    # the newest import of an item counts; it comes last in the order of the primary key
-    rows = db.execute(
-        """SELECT item_id, title, brand, category, attributes FROM items WHERE project_id = ?
-           ORDER BY project_id, item_id, import_id""",
+    for identity, title, brand, category, attributes in db.tuples(
+        "SELECT item_id, title, brand, category, attributes FROM v_current_items WHERE project_id = ? ORDER BY item_id",
         (project_id,),
-    )
-    for identity, title, brand, category, attributes in _last_of_each(rows):
+    ):
         for field, text in (("title", title), ("brand", brand), ("category", category)):
             if text:
                 yield DataText("item", identity, field, text)
         yield from _attributes("item", identity, attributes)
 
 
-def _last_of_each(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """The last row of each group of consecutive rows with the same first column."""
-    held: tuple[str, ...] | None = None
-    for row in rows:
-        if held is not None and held[0] != row[0]:
-            yield held
-        held = row
-    if held is not None:
-        yield held
-
-
 def _users(db: Database, project_id: int) -> Iterator[DataText]:
-    for row in db.execute(
-        "SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,)
-    ):
-        yield from _attributes("user", row["user_id"], row["attributes"])
+    rows = db.tuples("SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,))
+    for user, attributes in rows:
+        yield from _attributes("user", user, attributes)
 
 
 def _searches(db: Database, project_id: int) -> Iterator[DataText]:
-    rows = db.execute(
-        f"""SELECT DISTINCT user_id, type, text FROM events
-            WHERE project_id = ? AND {shown_event()}""",
+    for user, type_, text in db.tuples(
+        f"SELECT DISTINCT user_id, type, text FROM events WHERE project_id = ? AND {shown_event()}",
         (project_id,),
-    )
-    for row in rows:
-        yield DataText("user", row["user_id"], "event type", row["type"])
-        if row["text"]:
-            yield DataText("user", row["user_id"], "search", row["text"])
+    ):
+        yield DataText("user", user, "event type", type_)
+        if text:
+            yield DataText("user", user, "search", text)
 
 
 def _explanations(db: Database, project_id: int) -> Iterator[DataText]:
-    rows = db.execute(
-        "SELECT explanation_id, text, reference, attributes FROM v_current_explanations WHERE project_id = ?",
+    for identity, text, reference, attributes in db.tuples(
+        """SELECT CAST(explanation_id AS TEXT), text, reference, attributes FROM v_current_explanations
+           WHERE project_id = ?""",
         (project_id,),
-    )
-    for row in rows:
-        identity = str(row["explanation_id"])
-        yield DataText("explanation", identity, "text", row["text"])
-        if row["reference"]:
-            yield DataText("explanation", identity, "reference", row["reference"])
-        yield from _attributes("explanation", identity, row["attributes"])
+    ):
+        yield DataText("explanation", identity, "text", text)
+        if reference:
+            yield DataText("explanation", identity, "reference", reference)
+        yield from _attributes("explanation", identity, attributes)
 
 
 def _attributes(owner: Owner, identity: str, attributes: str) -> Iterator[DataText]:
     if attributes in ("", "{}"):
         return
-    for name, value in json.loads(attributes).items():
-        yield DataText(owner, identity, f"attribute {name}", str(value))
+    for name, value in stored_attributes(attributes, f"{owner}s", identity).items():
+        yield DataText(owner, identity, f"attribute {name}", value)
         yield DataText(owner, identity, "attribute name", name)
 
 
-def cases_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> Mapping[str, ShowingCases]:
-    """id -> the cases that show it; ids that no case shows are left out.
-
-    An item is shown by lists, by its users' events (all of them, although the window of a run may be shorter) and by
-    its explanations; a user by all of their cases; an explanation by its own case.
-    """
-    cases: dict[str, ShowingCases] = {}
+def cases_with(
+    db: Database, project_id: int, owner: Owner, ids: Iterable[str]
+) -> Mapping[str, tuple[int, list[int]]]:
+    """id -> the number of cases that show it, and the ids of the first five; ids that no case shows are left out. An item
+    is shown by lists, by its users' events (all of them, although the window of a run may be shorter) and by its
+    explanations; a user by all of their cases; an explanation by its own case."""
+    cases: dict[str, tuple[int, list[int]]] = {}
     wanted = json.dumps(list(ids), ensure_ascii=False)
     rows = db.rows(
         f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
@@ -318,8 +266,7 @@ def cases_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) 
         (project_id, wanted),
     )
     for row in rows:
-        first = cases.get(row["id"], NOWHERE).first
-        cases[row["id"]] = ShowingCases(row["total"], (*first, row["case_id"]))
+        cases.setdefault(row["id"], (row["total"], []))[1].append(row["case_id"])
     return cases
 
 
@@ -360,10 +307,7 @@ class ItemViews:
         self._views: dict[str, ItemView] = {item.item_id: item for item in made}
 
     def of(self, ids: Collection[str]) -> Mapping[str, ItemView]:
-        """item_id -> its description, for these ids and those read before.
-
-        An unknown item has its id as title.
-        """
+        """item_id -> its description, for these ids and those read before. An unknown item has its id as title."""
         from recjudge_tui.domain.material import ItemView
 
         unread = sorted(set(ids).difference(self._views))
@@ -374,7 +318,7 @@ class ItemViews:
                    WHERE project_id = ? AND item_id IN (SELECT value FROM json_each(?))""",
                 (self._project_id, json.dumps(unread)),
             ):
-                attributes = json.loads(row["attributes"]) if row["attributes"] else {}
+                attributes = stored_attributes(row["attributes"], "items", row["item_id"])
                 self._views[row["item_id"]] = ItemView(**{**dict(row), "attributes": attributes})
         return self._views
 
@@ -440,23 +384,15 @@ def current_explanations(db: Database, project_id: int) -> list[ExplanationKey]:
 
 def explanation_view(db: Database, project_id: int, explanation_id: int) -> ExplanationView:
     """The text and its item with its current description; an unknown item has its id as title."""
-    from recjudge_tui.domain.material import ExplanationView, ItemView
+    from recjudge_tui.domain.material import ExplanationView
 
     row = db.row(
-        """SELECT e.item_id, e.text, i.title, i.brand, i.category, i.attributes FROM explanations e
-           LEFT JOIN v_current_items i ON i.project_id = e.project_id AND i.item_id = e.item_id
-           WHERE e.project_id = ? AND e.id = ?""",
-        (project_id, explanation_id),
+        "SELECT item_id, text FROM explanations WHERE project_id = ? AND id = ?", (project_id, explanation_id)
     )
     assert row is not None, "explanations that a case refers to are not deleted"
-    item = ItemView(
-        item_id=row["item_id"],
-        title=row["title"] if row["title"] is not None else row["item_id"],
-        brand=row["brand"] or "",
-        category=row["category"] or "",
-        attributes=json.loads(row["attributes"]) if row["attributes"] else {},
+    return ExplanationView(
+        item=ItemViews(db, project_id).of([row["item_id"]])[row["item_id"]], text=row["text"]
     )
-    return ExplanationView(item=item, text=row["text"])
 
 
 def truth_raters(db: Database, project_id: int) -> list[str]:
@@ -487,8 +423,9 @@ def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, flo
 
 def text_lengths(db: Database, project_id: int) -> dict[int, float | None]:
     """The number of characters of each explanation, by id."""
-    rows = db.rows("SELECT id, length(text) FROM explanations WHERE project_id = ?", (project_id,))
-    return {row[0]: float(row[1]) for row in rows}
+    return db.pairs(
+        "SELECT id, CAST(length(text) AS REAL) FROM explanations WHERE project_id = ?", (project_id,)
+    )
 
 
 # ---- images ------------------------------------------------------------------------------------------------------
@@ -511,11 +448,10 @@ def add_image(db: Database, image: StoredImage) -> None:
 
 def image_contents(db: Database, digests: Collection[str]) -> dict[str, bytes]:
     """digest -> the bytes of each of these images. Raises NotFoundError when one is not stored."""
-    rows = db.rows(
+    contents = db.pairs(
         "SELECT digest, content FROM images WHERE digest IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(digests)),),
     )
-    contents = {row[0]: row[1] for row in rows}
     if missing := sorted(set(digests) - contents.keys()):
         raise NotFoundError(
             f"image {missing[0][:12]}… is not stored any more", "It was deleted from the database."
@@ -545,13 +481,12 @@ def with_images(items: Collection[ItemView], images: Mapping[str, ImageView]) ->
 
 def any_images(db: Database, project_id: int) -> bool:
     """Whether items of the project have images."""
-    row = db.row("SELECT 1 FROM items WHERE project_id = ? AND image IS NOT NULL LIMIT 1", (project_id,))
-    return row is not None
+    return db.any("SELECT 1 FROM items WHERE project_id = ? AND image IS NOT NULL", (project_id,))
 
 
 def brought_images(db: Database, import_id: int) -> bool:
     """Whether items of this import have images."""
-    return db.row("SELECT 1 FROM items WHERE import_id = ? AND image IS NOT NULL", (import_id,)) is not None
+    return db.any("SELECT 1 FROM items WHERE import_id = ? AND image IS NOT NULL", (import_id,))
 
 
 def delete_unused_images(db: Database) -> None:
@@ -569,21 +504,33 @@ def delete_unused_images(db: Database) -> None:
 
 def user_values(db: Database, project_id: int, attribute: str) -> dict[str, str]:
     """user_id -> the value of an attribute, for the users who have one."""
-    values = {}
-    for user_id, text in _attributes_of(db, project_id):
-        if value := str(json.loads(text).get(attribute, "")).strip():
-            values[user_id] = value
-    return values
+    return {
+        user: value
+        for user, attributes in user_attributes(db, project_id).items()
+        if (value := attributes.get(attribute, "").strip())
+    }
 
 
 def user_attribute_names(db: Database, project_id: int) -> list[str]:
     """The attributes that any user has, by name."""
-    return sorted({name for _, text in _attributes_of(db, project_id) for name in json.loads(text)})
+    return sorted({name for attributes in user_attributes(db, project_id).values() for name in attributes})
 
 
-def _attributes_of(db: Database, project_id: int) -> list[tuple[str, str]]:
-    rows = db.rows("SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,))
-    return [(row[0], row[1]) for row in rows]
+def user_attributes(
+    db: Database, project_id: int, users: Collection[str] | None = None
+) -> dict[str, dict[str, str]]:
+    """user_id -> the attributes, for all users with a row of their own or for those among `users`."""
+    among = "1" if users is None else "user_id IN (SELECT value FROM json_each(?2))"
+    rows = db.tuples(
+        f"SELECT user_id, attributes FROM v_current_users WHERE project_id = ?1 AND {among}",
+        (project_id, *(() if users is None else (json.dumps(list(users)),))),
+    )
+    return {user: stored_attributes(text, "users", user) for user, text in rows}
+
+
+def stored_attributes(text: str, table: str, row: str) -> dict[str, str]:
+    """The attributes of a user, an item or a text. Raises StoreError for anything else."""
+    return read_cell(dict[str, str], text, table, row, "attributes") if text else {}
 
 
 def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:

@@ -6,22 +6,21 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError, UsageError
 from recjudge_tui.files import whole_file
 from recjudge_tui.system import MORE_HANDLES, can_open_more
 
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
-
-
-# ---- database ----------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -36,10 +35,9 @@ _PARAMETERS_A_STATEMENT = 999
 
 
 class Database:
-    """A connection with short, explicit transactions. Only the thread that opened it may use it, unless
-    `open_file` says otherwise. Every sqlite3 error is raised as a StoreError with a cause and a next step;
-    the caller must explain a ConstraintError.
-    """
+    """A connection with short, explicit transactions. Only the thread that opened it may use it, unless `open_file` says
+    otherwise. Every sqlite3 error is raised as a StoreError with a cause and a next step; the caller must explain a
+    ConstraintError."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, read_only: bool = False) -> None:
         self.connection = connection
@@ -80,13 +78,12 @@ class Database:
         return row
 
     def _done(self, action: Callable[..., T], *arguments: object) -> T:
-        """The action's result, with its errors as in `explained`.
-
-        Saves the cost of a context manager in every call.
-        """
+        """The action's result, with its errors as in `explained`, without the cost of a context manager in every call."""
         try:
             return action(*arguments)
         except (sqlite3.DatabaseError, UnicodeEncodeError, OverflowError) as error:
+            if "malformed JSON" in str(error):
+                raise next(odd_json(self), _explanation(error, self.path)) from error
             raise _explanation(error, self.path) from error
 
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
@@ -97,6 +94,22 @@ class Database:
     def number(self, sql: str, parameters: Parameters = ()) -> int:
         """The first column of the only row, such as a count."""
         return int(self.value(sql, parameters))
+
+    def found(self, sql: str, parameters: Parameters = ()) -> int | None:
+        """The first column of the first row, such as an id; None without a row."""
+        number: int | None = self.value(sql, parameters)
+        return number
+
+    def any(self, sql: str, parameters: Parameters = ()) -> bool:
+        """Whether the query has a row."""
+        return bool(self.value(f"SELECT EXISTS ({sql})", parameters))
+
+    def tuples(self, sql: str, parameters: Parameters = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows as tuples, one after the other: for many rows."""
+        cursor = self.execute(sql, parameters)
+        cursor.row_factory = None
+        with explained(self.path):
+            yield from cursor
 
     def column(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """The first column of every row."""
@@ -110,11 +123,19 @@ class Database:
         """What `make` makes of the columns of each row."""
         return [make(*row) for row in self.rows(sql, parameters)]
 
-    def insert(self, sql: str, parameters: Parameters) -> int:
-        """Run an INSERT and return the new row's id."""
-        rowid = self.execute(sql, parameters).lastrowid
+    def add(self, table: str, **columns: object) -> int:
+        """Insert a row of these columns and return its id."""
+        marks = ", ".join("?" * len(columns))
+        sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+        rowid = self.execute(sql, tuple(columns.values())).lastrowid
         assert rowid is not None
         return rowid
+
+    def change(self, table: str, row_id: int, **columns: object) -> None:
+        """Set columns of a row, in a transaction of its own unless one is open."""
+        with self.transaction():
+            names = ", ".join(f"{name} = ?" for name in columns)
+            self.execute(f"UPDATE {table} SET {names} WHERE id = ?", (*columns.values(), row_id))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -135,10 +156,8 @@ class Database:
     @contextmanager
     def bulk_writing(self, cache_kib: int | None = None) -> Iterator[None]:
         """Enlarge the page cache, so that the indexes of a large table fit into it (64 MiB, or `cache_kib`), and keep
-        temporary files in memory.
-
-        For a statement with a trigger SQLite prepares such a file, which takes as long as to store a verdict.
-        """
+        temporary files in memory. For a statement with a trigger SQLite prepares such a file, which takes as long as to
+        store a verdict."""
         before = self._bulk_settings(f"-{cache_kib or _BULK_CACHE_KIB}", "MEMORY")
         try:
             yield
@@ -160,10 +179,9 @@ class Database:
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
-        """All reads inside the block see one state of the file, whatever others write meanwhile, and `kept`
-        reads each key only once. A nested block joins the outer one. Inside a transaction it joins the
-        transaction, and nothing is kept.
-        """
+        """All reads inside the block see one state of the file, whatever others write meanwhile, and `kept` reads each
+        key only once. A nested block joins the outer one. Inside a transaction it joins the transaction, and nothing is
+        kept."""
         if self.connection.in_transaction:
             yield
             return
@@ -179,10 +197,8 @@ class Database:
             self._kept = None
 
     def kept(self, key: Hashable, read: Callable[[], T]) -> T:
-        """The result of `read`, which is called only once for each key within `one_state`.
-
-        The value is shared: never change it.
-        """
+        """The result of `read`, which is called only once for each key within `one_state`. The value is shared: never
+        change it."""
         if self._kept is None:
             return read()
         if key not in self._kept:
@@ -208,6 +224,12 @@ class Database:
         self.close()
 
 
+def named_cells(row: sqlite3.Row, names: Collection[str], yes_no: Collection[str] = ()) -> dict[str, Any]:
+    """The columns of the row that have one of these names; those of `yes_no` as booleans."""
+    cells = zip(row.keys(), row, strict=True)
+    return {name: bool(cell) if name in yes_no else cell for name, cell in cells if name in names}
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn sqlite3's errors into a StoreError that says what to do."""
@@ -215,6 +237,25 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.DatabaseError, UnicodeEncodeError) as error:
         raise _explanation(error, path) from error
+
+
+_COPY = "Restore a copy made with “recjudge db backup”"
+# part of SQLite's message -> what is the matter with the file, and what to do
+_CAUSES = {
+    "not a database": ("is not a recjudge database", "Choose another file with --db, or move this one away."),
+    "malformed": ("is damaged", f"{_COPY}; keep the damaged file."),
+    "disk I/O error": (
+        "cannot be read or written", "Check the disk; network folders are not safe for a database.",
+    ),
+    "is full": (
+        "cannot be written: no space left on the disk", "Free some space and run the command again; nothing was lost.",
+    ),
+    "readonly": (
+        "is read-only", "Make the file and its folder writable, or choose another with --db.",
+    ),
+    "Could not decode": ("holds a text that is not valid UTF-8", f"{_COPY}, or correct that column in the file."),
+    "unable to open": ("cannot be opened", "Check that the folder exists and is writable."),
+}  # fmt: skip
 
 
 def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowError, path: Path) -> StoreError:
@@ -233,52 +274,76 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowErr
             f"SQLite says: {text}.",
             "Another process has held the write lock for a long time; try again.",
         )
-    cases = (
-        (
-            "not a database",
-            f"{path} is not a recjudge database",
-            "Choose another file with --db, or move this one away.",
-        ),
-        (
-            "malformed",
-            f"{path} is damaged",
-            "Restore a copy made with “recjudge db backup”; keep the damaged file.",
-        ),
-        (
-            "disk I/O error",
-            f"{path} cannot be read or written",
-            "Check the disk; network folders are not safe for a database.",
-        ),
-        (
-            "is full",
-            f"no space left to write {path}",
-            "Free some space and run the command again; nothing was lost.",
-        ),
-        (
-            "readonly",
-            f"{path} is read-only",
-            "Make the file and its folder writable, or choose another with --db.",
-        ),
-        (
-            "Could not decode",
-            f"{path} holds a text that is not valid UTF-8",
-            "Restore a copy made with “recjudge db backup”, or correct that column in the file.",
-        ),
-        ("unable to open", f"{path} cannot be opened", "Check that the folder exists and is writable."),
-    )
     if "unable to open" in text and not can_open_more():
         return StoreError(f"{path} cannot be opened", "Too many files are open.", MORE_HANDLES)
-    for phrase, title, step in cases:
+    for phrase, (title, step) in _CAUSES.items():
         if phrase in text:
-            return StoreError(title, f"SQLite says: {text}.", step)
+            return StoreError(f"{path} {title}", f"SQLite says: {text}.", step)
     return StoreError(f"the database {path} refused a statement", f"SQLite says: {text}.")
 
 
-def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -> Database:
-    """A connection to the file; the schema is not updated.
+# ---- what the cells of a file hold: it may come from anybody -----------------------------------------------------------
 
-    Without `one_thread`, threads may take turns to use it.
-    """
+
+# the columns that hold JSON
+_JSON = {
+    "runs": ("judge", "settings", "identity", "estimate"), "run_groups": ("request",), "raters": ("recipe",),
+    "imports": ("warnings",), "prompts": ("content",), "snapshots": ("content",), "calls": ("sent",),
+    "users": ("attributes",), "items": ("attributes",), "explanations": ("attributes",), "capabilities": ("record",),
+    "scales": ("words",),
+}  # fmt: skip
+
+
+# what names a row of the tables without an id
+_NAMED = {"users": "user_id", "items": "item_id", "capabilities": "judge", "scales": "aspect"}
+
+
+def read_cell(kind: type[T], text: str | None, table: str, row: object, column: str) -> T:
+    """A stored JSON text as a value of this type. Raises StoreError for anything else, naming table, row and column."""
+    from pydantic import ValidationError
+
+    try:
+        value: T = _reader(cast("Hashable", kind)).validate_json(text or "null")
+        return value
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise odd_cell(table, row, column, f"{place}: {fault['msg']}" if place else fault["msg"]) from error
+    except UsageError as error:
+        raise odd_cell(table, row, column, error.title) from error
+
+
+@lru_cache(maxsize=32)
+def _reader(kind: Hashable) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cast("type[Any]", kind))
+
+
+def odd_cell(table: str, row: object, column: str, fault: str) -> StoreError:
+    return StoreError(
+        f"row {row} of the table {table} cannot be read: its “{column}” is not what recjudge stores",
+        f"{one_line(fault, 200)}.",
+        "Correct it with an SQLite tool, delete that row, or use a copy from before it was changed.",
+    )
+
+
+def odd_json(db: Database) -> Iterator[StoreError]:
+    """An error for each cell that should hold JSON and does not. Reads every such cell."""
+    for table, columns in _JSON.items():
+        for column in columns:
+            named = _NAMED.get(table, "id")
+            for row in db.column(
+                f"SELECT {named} FROM {table} WHERE {column} <> '' AND NOT json_valid({column})"
+            ):
+                yield odd_cell(table, row, column, "It is not JSON")
+
+
+# ---- opening and copying -------------------------------------------------------------------------------------------------
+
+
+def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -> Database:
+    """A connection to the file; the schema is not updated. Without `one_thread`, threads may take turns to use it."""
     with explained(path):
         if not read_only:
             _own_file(path)
@@ -311,10 +376,8 @@ def is_read_only(path: Path) -> bool:
 
 
 def _read_only_address(path: Path) -> str:
-    """The address with which SQLite opens the file read-only.
-
-    If nobody can write to it, SQLite needs no log and no locks.
-    """
+    """The address with which SQLite opens the file read-only. If nobody can write to it, SQLite needs no log and no
+    locks."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
@@ -322,9 +385,7 @@ def _read_only_address(path: Path) -> str:
 
 
 def _own_file(path: Path) -> None:
-    """Create a missing file, empty and readable by its owner only; SQLite gives its logs the same
-    permissions.
-    """
+    """Create a missing file, empty and readable by its owner only; SQLite gives its logs the same permissions."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
@@ -354,10 +415,8 @@ def use_wal(database: Database) -> None:
 
 
 def backup(database: Database, target: Path) -> None:
-    """Copy the database safely while others use it, all or nothing.
-
-    Raises StoreError when the target exists or cannot be written.
-    """
+    """Copy the database safely while others use it, all or nothing. Raises StoreError when the target exists or cannot be
+    written."""
     if target.exists():
         raise StoreError(f"{target} exists already", next_step="Name a file that does not exist yet.")
     try:
@@ -374,21 +433,22 @@ def backup(database: Database, target: Path) -> None:
         raise StoreError(f"{target} cannot be written", f"{error.strerror}.") from error
 
 
-# ---- clock -------------------------------------------------------------------------------------------------------
-
-
 def now(later_s: float = 0.0) -> str:
     """The current time, or one so many seconds later, ISO 8601 in UTC, with milliseconds."""
     return (datetime.now(timezone.utc) + timedelta(seconds=later_s)).isoformat(timespec="milliseconds")
 
 
-# ---- deleted text ------------------------------------------------------------------------------------------------
+def is_time(text: str) -> bool:
+    """Whether the text is a time as `now` writes it."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def merge_search_index(db: Database) -> None:
     """Merge the parts of the search index: until then it keeps the words of deleted texts. Call it in the transaction of
-    the deletion.
-    """
+    the deletion."""
     db.execute("INSERT INTO reasoning_search (reasoning_search) VALUES ('optimize')")
 
 
@@ -398,9 +458,7 @@ def empty_log(db: Database) -> None:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """The identity of this file, which differs for another file put in its place; None if there is no
-    file.
-    """
+    """The identity of this file, which differs for another file put in its place; None if there is no file."""
     try:
         status = path.stat()
     except OSError:

@@ -18,9 +18,6 @@ from recjudge_tui.store.histories import item_titles
 from recjudge_tui.store.ratings import stored_scales
 from recjudge_tui.store.verdicts import COUNTED
 
-# ---- exports -----------------------------------------------------------------------------------------------------
-
-
 _REPLY = (
     "reply",
     "thinking",
@@ -106,10 +103,8 @@ def flag_rows(
 def case_rows(
     db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
 ) -> Iterator[tuple[Any, ...]]:
-    """The cases as CASE_COLUMNS; items and titles are lists, best first, a case without a list has none.
-
-    Titles are the current ones; an item without a description is named by its id.
-    """
+    """The cases as CASE_COLUMNS; items and titles are lists, best first, a case without a list has none. Titles are the
+    current ones; an item without a description is named by its id."""
     titles = item_titles(db, project_id)
     within, parameters = occasion_condition(occasions, "c")
     for *cells, slate_a, slate_b, explanation, context, served_at in db.execute(
@@ -148,10 +143,8 @@ def list_rows(
 def qrel_rows(
     db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
 ) -> Iterator[tuple[Any, ...]]:
-    """The held-out events on items as QREL_COLUMNS, which `import --as events` reads.
-
-    With `occasions`, only the events that name one of them.
-    """
+    """The held-out events on items as QREL_COLUMNS, which `import --as events` reads. With `occasions`, only the events
+    that name one of them."""
     within, parameters = occasion_condition(occasions, "e")
     yield from map(
         tuple,
@@ -165,10 +158,8 @@ def qrel_rows(
 
 
 def image_rows(db: Database, project_id: int) -> Iterator[tuple[Any, ...]]:
-    """The images that items have or that runs showed, as IMAGE_COLUMNS, which `import --as items` reads.
-
-    `image` is a data: URI, `runs` the ids of the runs that showed the item with this image.
-    """
+    """The images that items have or that runs showed, as IMAGE_COLUMNS, which `import --as items` reads. `image` is a
+    data: URI, `runs` the ids of the runs that showed the item with this image."""
     for *cells, content, width, height, runs in db.execute(
         """WITH shown AS (
              SELECT DISTINCT ru.id AS run_id, s.kind, s.content FROM runs ru
@@ -249,9 +240,7 @@ def label_rows(
 
 
 def _value(value: float | None, label: str, systems: tuple[str, str]) -> str:
-    """The label. For a pair, another spelling is used if the label is also the name of a system that did not
-    win.
-    """
+    """The label. For a pair, another spelling is used if the label is also the name of a system that did not win."""
     if value is None or label not in systems:
         return label
     winner = {1.0: systems[0], -1.0: systems[1]}.get(value, "")

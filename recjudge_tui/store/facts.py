@@ -1,7 +1,5 @@
-"""The facts of the domain as SQL, one function for each fact that queries need, and the names that users give.
-
-Facts are rendered each time a query is built, so that a protocol registered later is included.
-"""
+"""The facts of the domain as SQL, one function for each fact that queries need, and the names that users give. Facts are
+rendered each time a query is built, so that a protocol registered later is included."""
 
 from __future__ import annotations
 
@@ -14,9 +12,6 @@ from recjudge_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.material import CaseKind
-
-
-# ---- facts -------------------------------------------------------------------------------------------------------
 
 
 # event types that are hidden from judges, as a condition on the column `type`
@@ -32,10 +27,8 @@ def sql_list(texts: Iterable[str]) -> str:
 
 
 def question_in(column: str) -> str:
-    """SQL for the protocol whose question the protocol in `column` answers.
-
-    Verdicts on the same question can be compared.
-    """
+    """SQL for the protocol whose question the protocol in `column` answers. Verdicts on the same question can be
+    compared."""
     others = [facts for facts in PROTOCOLS.values() if facts.question not in ("", facts.name)]
     if not others:
         return column
@@ -81,20 +74,15 @@ def held_out_type(column: str = "type") -> str:
 
 
 def shown_event(table: str = "") -> str:
-    """SQL for: a judge may be shown the event.
-
-    It is then neither held out nor a copy of an event that is held out for every list of its user
-    (`histories.occasion_copies` are those for a single occasion).
-    """
+    """SQL for: a judge may be shown the event. It is then neither held out nor a copy of an event that is held out for
+    every list of its user (`histories.occasion_copies` are those for a single occasion)."""
     row = f"{table}." if table else ""
     return f"({row}type NOT LIKE {_HELD_OUT_PATTERN} AND {row}is_copy = 0)"
 
 
 def shown_events(project: str) -> str:
-    """A query for the events that a judge may be shown.
-
-    An event that several imports contain appears once. `project` is the parameter.
-    """
+    """A query for the events that a judge may be shown. An event that several imports contain appears once. `project` is
+    the parameter."""
     return f"SELECT DISTINCT {SAME_EVENT} FROM events WHERE project_id = {project} AND {shown_event()}"
 
 
@@ -110,11 +98,8 @@ LONGEST_NAME = 300
 
 
 def sane_name(name: str, what: str) -> str:
-    """The name without surrounding spaces.
-
-    Raises UsageError if it has more than LONGEST_NAME characters; `what` names its bearer, such as “the
-    project”.
-    """
+    """The name without surrounding spaces. Raises UsageError if it has more than LONGEST_NAME characters; `what` names
+    its bearer, such as “the project”."""
     name = name.strip()
     if len(name) > LONGEST_NAME:
         raise UsageError(

@@ -19,9 +19,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import about_systems, apart, same_question, sql_list, with_unit_in
 from recjudge_tui.store.raters import rater_names
 
-# ---- filters -----------------------------------------------------------------------------------------------------
-
-
 Parameters = dict[str, Any]
 OF_PROJECT = "v.project_id = :project"
 # the same condition without its index, for queries in which another index is faster or gives the order
@@ -61,10 +58,8 @@ _TRIAGED = {
 
 
 def conditions(project_id: int, chosen: VerdictFilter, *, by_case: bool = False) -> tuple[str, Parameters]:
-    """A WHERE clause over `verdicts v` and its parameters; `by_case` if the result is sorted by case.
-
-    Raises UsageError for a term about the queue, which is no condition on a single verdict: `queue` reads it.
-    """
+    """A WHERE clause over `verdicts v` and its parameters; `by_case` if the result is sorted by case. Raises UsageError
+    for a term about the queue, which is no condition on a single verdict: `queue` reads it."""
     if chosen.queue():
         raise UsageError("“queue:” cannot be used here", next_step="Leave it out of the filter.")
     grouped: dict[str, list[Term]] = defaultdict(list)
@@ -122,9 +117,8 @@ def _why(reason: str) -> str:
 
 
 def _disagree_with() -> str:
-    """SQL for a disagreement. A metric has no aspects and prefers one list or neither, so it disagrees with everyone
-    who prefers the other list.
-    """
+    """SQL for a disagreement. A metric has no aspects and prefers one list or neither, so it disagrees with everyone who
+    prefers the other list."""
     return f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM verdicts o
   WHERE o.case_id = v.case_id AND o.rater_id <> v.rater_id AND o.state = 'ok' AND {same_question()}
     AND o.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND {_NAMED})
@@ -135,9 +129,8 @@ def _disagree_with() -> str:
 
 def _compared(key: str) -> str:
     """SQL for the number that a comparison refers to. It is NULL if no one else judged the question, so that no
-    comparison is true. Metrics are left out: they range from 0 to 1 where people's scores go up to 5, so the
-    difference is meaningless.
-    """
+    comparison is true. Metrics are left out: they range from 0 to 1 where people's scores go up to 5, so the difference
+    is meaningless."""
     if key == "conf":
         # the index is ordered by the first half
         return "(v.confidence IS NULL) = 0 AND v.confidence"
@@ -278,10 +271,9 @@ _USUAL_LABELS = {label.casefold() for facts in PROTOCOLS.values() for label in f
 
 
 def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> None:
-    """Raises NotFoundError for what the project does not have: a context, system, rater, aspect, label, user, case or run,
-    or a protocol that there is not. After `system:`, `judge:` and `disagree:` any part of a name will do. The error names
-    those that there are, as far as they can be listed.
-    """
+    """Raises NotFoundError for what the project does not have: a context, system, rater, aspect, label, user, case or
+    run, or a protocol that there is not. After `system:`, `judge:` and `disagree:` any part of a name will do. The error
+    names those that there are, as far as they can be listed."""
 
     def named(*keys: str, op: str = ":") -> list[str]:
         return [term.value for term in chosen.terms if term.key in keys and term.op == op]

@@ -31,14 +31,13 @@ from recjudge_tui.store.data import (
     ItemViews,
     current_explanations,
     current_slates,
+    user_attributes,
 )
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event, shown_events
 
 if TYPE_CHECKING:
     from recjudge_tui.stats.retrieval import EvaluationData, Gain, HeldOut, RankedList
-
-# ---- histories ---------------------------------------------------------------------------------------------------
 
 
 class _EventRow(NamedTuple):
@@ -85,11 +84,9 @@ class UserHistory:
     def within(
         self, since: str, until: str, limit: int, *, before: str = "", occasion: Occasion = NO_OCCASION
     ) -> list[ShownEvent]:
-        """The events from `since` to `until` (inclusive; empty: any), without events at `before` or later and
-        without copies of events held out for the occasion.
-
-        At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a time count.
-        """
+        """The events from `since` to `until` (inclusive; empty: any), without events at `before` or later and without
+        copies of events held out for the occasion. At most `limit` of each type, so that a thousand clicks do not hide
+        the purchases. Events without a time count."""
         places = self._places(since, until, before)
         if self._is_held:
             places = [at for at in places if not is_held_for(self.events[at].held_for, occasion)]
@@ -148,15 +145,7 @@ def read_histories(
     db: Database, project_id: int, users: Collection[str], items: ItemViews
 ) -> dict[str, UserHistory]:
     """user_id -> the history of each of these users. An event that is in two imports counts once."""
-    wanted = json.dumps(list(users))
-    attributes = {
-        row[0]: json.loads(row[1]) if row[1] else {}
-        for row in db.rows(
-            """SELECT user_id, attributes FROM v_current_users
-               WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?))""",
-            (project_id, wanted),
-        )
-    }
+    wanted, attributes = json.dumps(list(users)), user_attributes(db, project_id, users)
     scales, copies = _scales(db, project_id), occasion_copies(db, project_id, wanted)
     events: dict[str, list[_EventRow]] = {user: [] for user in users}
     for user, type_, time, text, value, item, source in db.rows(
@@ -189,11 +178,11 @@ def read_history(db: Database, project_id: int, user_id: str) -> UserHistory:
 
 class HeldOutCopies(NamedTuple):
     """The number of visible events that are copies of events held out for all lists of the user (`of_all`) or
-    for some (`of_some`). `visible` counts the events that a judge may still be shown."""
+    for some (`of_some`). `visible`: there is an event that a judge may still be shown."""
 
     of_all: int
     of_some: int
-    visible: int
+    visible: bool
 
     @property
     def sentences(self) -> list[str]:
@@ -217,24 +206,21 @@ class HeldOutCopies(NamedTuple):
 
 def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
     """The copies in a project. Fast if there are none."""
-    of_all: int = db.value("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
-    of_some: int = db.value(
+    of_all = db.number("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
+    of_some = db.number(
         """SELECT count(DISTINCT k.event_id) FROM occasion_copies k CROSS JOIN events e ON e.id = k.event_id
            WHERE e.project_id = ? AND e.is_copy = 0""",
         (project_id,),
     )
-    visible = db.value(
-        f"""SELECT count(*) FROM (SELECT 1 FROM events
-            WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()} LIMIT 1)""",
-        (project_id,),
+    visible = db.any(
+        f"SELECT 1 FROM events WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()}", (project_id,)
     )
     return HeldOutCopies(of_all, of_some, visible)
 
 
 def repeats_note(db: Database, project_id: int) -> list[str]:
-    """A sentence about visible events that share user and item with a held-out event but differ in time,
-    value, type or context, such as a repeated purchase. Empty if there are none.
-    """
+    """A sentence about visible events that share user and item with a held-out event but differ in time, value, type or
+    context, such as a repeated purchase. Empty if there are none."""
     count: int = db.value(
         """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
            GROUP BY event_id HAVING NOT max(is_copy))""",
@@ -248,10 +234,8 @@ def repeats_note(db: Database, project_id: int) -> list[str]:
 
 
 def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
-    """Mark the copies among the events of these imports, and those that the imports reveal in older ones.
-
-    Call inside their transaction.
-    """
+    """Mark the copies among the events of these imports, and those that the imports reveal in older ones. Call inside
+    their transaction."""
     if not _holds_out(db, "project_id", project_id):
         return
     for import_id in imports:
@@ -268,10 +252,7 @@ def held_out_users(db: Database, import_id: int) -> list[str]:
 
 
 def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
-    """Mark the copies of these users again after some of their held-out events were removed.
-
-    Call inside a transaction.
-    """
+    """Mark the copies of these users again after some of their held-out events were removed. Call inside a transaction."""
     if not users:
         return
     theirs = "project_id = ? AND user_id IN (SELECT value FROM json_each(?))"
@@ -284,9 +265,7 @@ def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
 
 
 def _holds_out(db: Database, column: str, value: int) -> bool:
-    return bool(
-        db.value(f"SELECT EXISTS (SELECT 1 FROM events WHERE {column} = ? AND {held_out_type()})", (value,))
-    )
+    return db.any(f"SELECT 1 FROM events WHERE {column} = ? AND {held_out_type()}", (value,))
 
 
 def _mark(db: Database, condition: str, parameters: tuple[object, ...]) -> None:
@@ -328,9 +307,8 @@ def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventCont
 
 
 def is_held_for(held_for: HeldFor, occasion: Occasion) -> bool:
-    """Whether a copy is held out for a list of this occasion: context and time do not differ where both have
-    them, and the list was not served later.
-    """
+    """Whether a copy is held out for a list of this occasion: context and time do not differ where both have them, and
+    the list was not served later."""
     return any(
         (not held.context or occasion.context in ("", held.context))
         and (not held.served_at or occasion.served_at <= held.served_at)
@@ -406,30 +384,27 @@ def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
     """user_id -> the held-out events on items, oldest first. Judgements have no mean: their 0 means "not relevant"."""
     from recjudge_tui.stats.retrieval import HeldOut
 
-    means = dict(
-        tuple(row)
-        for row in db.rows(
-            """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
-                 AND type <> ? AND is_copy = 0 GROUP BY user_id""",
-            (project_id, JUDGEMENT),
-        )
+    means = db.pairs(
+        """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
+             AND type <> ? AND is_copy = 0 GROUP BY user_id""",
+        (project_id, JUDGEMENT),
     )
     events: dict[str, list[HeldOut]] = {}
-    for user_id, item_id, kind, value, context, served_at in db.execute(
+    for user_id, item_id, kind, value, *occasion in db.tuples(
         f"""SELECT user_id, item_id, type, value, context, served_at FROM events
             WHERE project_id = ? AND item_id <> '' AND {held_out_type()} ORDER BY user_id, timestamp, id""",
         (project_id,),
     ):
         mean = None if kind == JUDGEMENT else means.get(user_id)
-        event = HeldOut(item_id, value, mean, context, served_at)
-        events.setdefault(user_id, []).append(event)
+        events.setdefault(user_id, []).append(HeldOut(item_id, value, mean, *occasion))
     return events
 
 
 def has_held_out(db: Database, project_id: int) -> bool:
     """Whether any event of an item is held out."""
-    sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()})"
-    return bool(db.value(sql, (project_id,)))
+    return db.any(
+        f"SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()}", (project_id,)
+    )
 
 
 def item_titles(db: Database, project_id: int) -> dict[str, str]:
@@ -438,10 +413,7 @@ def item_titles(db: Database, project_id: int) -> dict[str, str]:
 
 
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
-    """item_id -> number of events that a judge may be shown.
-
-    An event that several imports contain counts once.
-    """
+    """item_id -> number of events that a judge may be shown. An event that several imports contain counts once."""
     return db.pairs(
         f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id",
         (project_id,),
@@ -449,14 +421,6 @@ def training_counts(db: Database, project_id: int) -> dict[str, int]:
 
 
 # ---- measured ----------------------------------------------------------------------------------------------------
-
-
-class ReferredText(NamedTuple):
-    """An explanation and what the user wrote; `reference` is empty if none was imported."""
-
-    explanation_id: int
-    text: str
-    reference: str
 
 
 class MeasuredCase(NamedTuple):
@@ -467,18 +431,9 @@ class MeasuredCase(NamedTuple):
     contents: tuple[int | None, ...]
 
 
-class CaseText(NamedTuple):
-    """The text of an explanation case; `reference` is empty if the user wrote nothing."""
-
-    case_id: int
-    text: str
-    reference: str
-
-
-def referred_texts(db: Database, project_id: int) -> list[ReferredText]:
-    """The current explanations, and older ones that a case still refers to."""
-    return db.records(
-        ReferredText,
+def referred_texts(db: Database, project_id: int) -> Iterator[tuple[int, str, str]]:
+    """(id, text, what the user wrote or empty) of the current explanations, and older ones that a case still refers to."""
+    yield from db.tuples(
         """SELECT id, text, reference FROM explanations WHERE project_id = ?1 AND (
              id IN (SELECT explanation_id FROM v_current_explanations WHERE project_id = ?1)
              OR id IN (SELECT explanation_id FROM cases WHERE project_id = ?1 AND kind = 'explanation'))
@@ -534,9 +489,7 @@ def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
 
 def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     """Every case of lists: creates one for each current list, and adds the existing pairs. Call inside a transaction.
-
-    Pairs that labels named before their lists were known get the current lists, as in a run.
-    """
+    Pairs that labels named before their lists were known get the current lists, as in a run."""
     keys = [
         CaseKey("list", user_id, slate.system, "", "", slate.slate_id, None, None, *slate.occasion)
         for user_id, slates in current_slates(db, project_id).items()
@@ -562,11 +515,8 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     return [MeasuredCase(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
 
 
-def explanation_texts(db: Database, project_id: int) -> list[CaseText]:
-    """The text of each explanation case, by case; without cases whose text is unknown."""
-    return db.records(
-        CaseText,
-        """SELECT c.id, e.text, e.reference FROM cases c JOIN explanations e ON e.id = c.explanation_id
-           WHERE c.project_id = ? AND c.kind = 'explanation' ORDER BY c.id""",
-        (project_id,),
-    )
+def explanation_texts(db: Database, project_id: int) -> list[tuple[int, str, str]]:
+    """(case, text, what the user wrote or empty) of the explanation cases, without those whose text is unknown."""
+    sql = """SELECT c.id, e.text, e.reference FROM cases c JOIN explanations e ON e.id = c.explanation_id
+             WHERE c.project_id = ? AND c.kind = 'explanation' ORDER BY c.id"""
+    return list(db.tuples(sql, (project_id,)))

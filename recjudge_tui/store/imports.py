@@ -15,12 +15,10 @@ from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, La
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.cases import CaseKey, current_keys, ensure_case, newest_pair
 from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, delete_unused_images
-from recjudge_tui.store.database import Database, explained, now
+from recjudge_tui.store.database import Database, now, read_cell
 from recjudge_tui.store.facts import held_out_type
 from recjudge_tui.store.histories import held_out_users, mark_again
 from recjudge_tui.store.people import reopen_unanswered
-
-# ---- imports -----------------------------------------------------------------------------------------------------
 
 
 class UndoneImport(NamedTuple):
@@ -36,10 +34,16 @@ class UndoneImport(NamedTuple):
 
 def begin_import(db: Database, project_id: int, kind: ImportKind, layout: str, path: str, sha256: str) -> int:
     """Create the row of an import; `finish_import` fills in its counts."""
-    return db.insert(
-        """INSERT INTO imports (project_id, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped, created_at)
-           VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?)""",
-        (project_id, kind, layout, path, sha256, now()),
+    counts = dict.fromkeys(("rows_read", "rows_stored", "rows_skipped"), 0)
+    return db.add(
+        "imports",
+        project_id=project_id,
+        kind=kind,
+        layout=layout,
+        path=path,
+        sha256=sha256,
+        created_at=now(),
+        **counts,
     )
 
 
@@ -47,10 +51,8 @@ def finish_import(
     db: Database, import_id: int, *, read: int, stored: int, skipped: int, warnings: Sequence[str]
 ) -> None:
     """Store an import's counts and its first warnings."""
-    db.execute(
-        "UPDATE imports SET rows_read = ?, rows_stored = ?, rows_skipped = ?, warnings = ? WHERE id = ?",
-        (read, stored, skipped, json.dumps(list(warnings), ensure_ascii=False), import_id),
-    )
+    text = json.dumps(list(warnings), ensure_ascii=False)
+    db.change("imports", import_id, rows_read=read, rows_stored=stored, rows_skipped=skipped, warnings=text)
 
 
 def same_import(
@@ -61,9 +63,8 @@ def same_import(
     sha256: str,
     is_alike: Callable[[int, str], bool],
 ) -> int | None:
-    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id,
-    path)` is true.
-    """
+    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id, path)` is
+    true."""
     rows = db.rows(
         """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
            AND undone_at IS NULL ORDER BY id DESC""",
@@ -72,20 +73,55 @@ def same_import(
     return next((import_id for import_id, path in rows if is_alike(import_id, path)), None)
 
 
+class ImportFacts(NamedTuple):
+    """What matters next about the project's data. `ready`: the users of lists who have a history that a judge may see;
+    `untitled`: the lists with an item that the project does not describe; `on_lists`: the labels whose case has its lists
+    or text."""
+
+    users: int
+    ready: int
+    lists: int
+    untitled: int
+    labels: int
+    on_lists: int
+    texts: int
+
+
+def import_facts(db: Database, project_id: int) -> ImportFacts:
+    """The facts about the project's current data."""
+    current = """slates s WHERE s.project_id = :project
+                 AND EXISTS (SELECT 1 FROM slate_imports WHERE slate_id = s.id)"""
+    history = f"""SELECT 1 FROM events e WHERE e.project_id = :project AND e.user_id = u.user_id
+                  AND NOT {held_out_type("e.type")}"""
+    untitled = """SELECT 1 FROM slate_items i WHERE i.slate_id = s.id AND NOT EXISTS (
+                  SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
+    listed = f"(SELECT DISTINCT user_id FROM {current}) u"
+    labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
+    row = db.row(
+        f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
+              (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
+              (SELECT count(*) {labels}),
+              (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
+              (SELECT count(*) FROM explanations WHERE project_id = :project)""",
+        {"project": project_id},
+    )
+    assert row is not None
+    return ImportFacts(*row)
+
+
+def imported_at(db: Database, import_id: int) -> str:
+    """When an import was made, as ISO 8601."""
+    return str(db.value("SELECT created_at FROM imports WHERE id = ?", (import_id,)))
+
+
 def brought_visible_events(db: Database, import_id: int) -> bool:
     """Whether any event of the import is not held out."""
-    sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE import_id = ? AND NOT {held_out_type()})"
-    return bool(db.value(sql, (import_id,)))
+    return db.any(f"SELECT 1 FROM events WHERE import_id = ? AND NOT {held_out_type()}", (import_id,))
 
 
 def is_displaced(db: Database, import_id: int, kind: ImportKind) -> bool:
-    """Whether a later import replaced anything from this one.
-
-    Events and labels are never replaced: all imports of them count.
-    """
-    if kind not in _LATER_IMPORTS:
-        return False
-    return bool(db.value(f"SELECT EXISTS ({_LATER_IMPORTS[kind]})", (import_id,)))
+    """Whether a later import replaced anything from this one; events and labels never are: all imports of them count."""
+    return kind in _LATER_IMPORTS and db.any(_LATER_IMPORTS[kind], (import_id,))
 
 
 def _later_rows(table: str, key: str, columns: str) -> str:
@@ -118,34 +154,33 @@ _LATER_IMPORTS = {
 
 def import_of_path(db: Database, project_id: int, kind: ImportKind, path: str, before: int) -> int | None:
     """The newest import before `before`, not undone, of this path and kind."""
-    import_id: int | None = db.value(
+    return db.found(
         """SELECT id FROM imports WHERE project_id = ? AND kind = ? AND path = ? AND id < ?
            AND undone_at IS NULL ORDER BY id DESC LIMIT 1""",
         (project_id, kind, path, before),
     )
-    return import_id
 
 
 def list_imports(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """Imports, newest last: id, project, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped,
     warnings (a JSON array of texts), created_at, undone_at."""
-    return db.rows(
+    rows = db.rows(
         """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,
              i.rows_skipped, i.warnings, i.created_at, i.undone_at
-           FROM imports i JOIN projects p ON p.id = i.project_id
-           WHERE ? IS NULL OR i.project_id = ? ORDER BY i.id""",
-        (project_id, project_id),
+           FROM imports i JOIN projects p ON p.id = i.project_id WHERE ifnull(?, i.project_id) = i.project_id
+           ORDER BY i.id""",
+        (project_id,),
     )
+    for row in rows:
+        read_cell(list[str], row["warnings"], "imports", row["id"], "warnings")
+    return rows
 
 
 def undo_import(db: Database, import_id: int) -> UndoneImport:
-    """Remove exactly what one import added; its row stays, marked as undone.
-
-    Lists and explanations that another import also contains stay; those that a case refers to stay but are no longer
-    current. Labels are removed with their flags, then cases that have no other verdict, call or task, then raters
-    that have no verdict or run left. Raises NotFoundError for an unknown import, UsageError for one that was already
-    undone.
-    """
+    """Remove exactly what one import added; its row stays, marked as undone. Lists and explanations that another import
+    also contains stay; those that a case refers to stay but are no longer current. Labels are removed with their flags,
+    then cases that have no other verdict, call or task, then raters that have no verdict or run left. Raises
+    NotFoundError for an unknown import, UsageError for one that was already undone."""
     with db.transaction():
         row = db.row(
             "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?",
@@ -177,25 +212,20 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
     )
 
 
-# kind -> its table, its link table, the link's column, the columns of a case that refer to it
-_CONTENT = {
-    "lists": ("slates", "slate_imports", "slate_id", ("slate_a", "slate_b")),
-    "explanations": ("explanations", "explanation_imports", "explanation_id", ("explanation_id",)),
-}
+# kind -> its table, and the columns of a case that refer to it
+_CONTENT = {"lists": (LISTS, ("slate_a", "slate_b")), "explanations": (TEXTS, ("explanation_id",))}
 
 
 def _remove_content(db: Database, project_id: int, import_id: int, what: str) -> tuple[int, int]:
-    """Remove this import's links, then every row that has neither an import nor a case.
-
-    Returns how many rows were removed, and how many of this import's stay only because a case refers to them.
-    """
-    table, links, key, columns = _CONTENT[what]
+    """Remove this import's links, then every row that has neither an import nor a case. Returns how many rows were
+    removed, and how many of this import's stay only because a case refers to them."""
+    (table, links, key, _), columns = _CONTENT[what]
     unlinked = f"NOT EXISTS (SELECT 1 FROM {links} l WHERE l.{key} = t.id)"
     used = " OR ".join(f"EXISTS (SELECT 1 FROM cases c WHERE c.{column} = t.id)" for column in columns)
     orphans = f"SELECT count(*) FROM {table} t WHERE t.project_id = ? AND {unlinked}"
-    before: int = db.value(f"{orphans} AND ({used})", (project_id,))
+    before = db.number(f"{orphans} AND ({used})", (project_id,))
     db.execute(f"DELETE FROM {links} WHERE import_id = ?", (import_id,))
-    after: int = db.value(f"{orphans} AND ({used})", (project_id,))
+    after = db.number(f"{orphans} AND ({used})", (project_id,))
     gone = db.execute(
         f"DELETE FROM {table} AS t WHERE t.project_id = ? AND {unlinked} AND NOT ({used})", (project_id,)
     ).rowcount
@@ -204,30 +234,19 @@ def _remove_content(db: Database, project_id: int, import_id: int, what: str) ->
 
 def _remove_labels(db: Database, import_id: int) -> dict[str, int]:
     mine = "FROM verdicts WHERE import_id = ?"
-    cases = db.rows(f"SELECT DISTINCT case_id {mine}", (import_id,))
-    raters = db.rows(f"SELECT DISTINCT rater_id {mine}", (import_id,))
+    cases, raters = (
+        db.column(f"SELECT DISTINCT {key} {mine}", (import_id,)) for key in ("case_id", "rater_id")
+    )
     removed = {"labels": db.execute(f"DELETE {mine}", (import_id,)).rowcount}
     reopen_unanswered(db)
-    removed["cases"] = _count_each(
-        db,
-        """DELETE FROM cases WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM verdicts WHERE case_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM run_cases WHERE case_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM calls WHERE case_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM annotation_tasks WHERE case_id = ?1)""",
-        cases,
-    )
-    removed["raters"] = _count_each(
-        db,
-        """DELETE FROM raters WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM annotation_tasks WHERE rater_id = ?1)""",
-        raters,
-    )
+    for what, key, ids, users in (
+        ("cases", "case_id", cases, ("verdicts", "run_cases", "calls", "annotation_tasks")),
+        ("raters", "rater_id", raters, ("verdicts", "runs", "annotation_tasks")),
+    ):
+        unused = "".join(f" AND NOT EXISTS (SELECT 1 FROM {table} WHERE {key} = ?1)" for table in users)
+        sql = f"DELETE FROM {what} WHERE id = ?1{unused}"
+        removed[what] = sum(db.execute(sql, (identity,)).rowcount for identity in ids)
     return removed
-
-
-def _count_each(db: Database, sql: str, rows: Sequence[sqlite3.Row]) -> int:
-    return sum(db.execute(sql, (row[0],)).rowcount for row in rows)
 
 
 def imported_layouts(db: Database, project_id: int) -> list[str]:
@@ -307,133 +326,79 @@ def fingerprint(record: Item | User) -> int:
 
 def add_items(target: Target, items: Sequence[Item]) -> None:
     """Store items, each one once per import. Their images are digests of stored ones."""
-    _insert_all(
-        target,
-        "items",
-        [
-            {
-                "project_id": target.project_id,
-                "item_id": item.item_id,
-                "import_id": target.import_id,
-                "title": item.title,
-                "brand": item.brand,
-                "category": item.category,
-                "attributes": _json(item.attributes),
-                "image": item.image or None,
-            }
-            for item in items
-        ],
+    target.db.insert_many(
+        "INSERT INTO items (project_id, import_id, item_id, title, brand, category, attributes, image)",
+        (
+            (*target[1:3], i.item_id, i.title, i.brand, i.category, _json(i.attributes), i.image or None)
+            for i in items
+        ),
     )
 
 
 def add_users(target: Target, users: Sequence[User]) -> None:
     """Store users, each one once per import."""
-    _insert_all(
-        target,
-        "users",
-        [
-            {
-                "project_id": target.project_id,
-                "user_id": user.user_id,
-                "import_id": target.import_id,
-                "attributes": _json(user.attributes),
-            }
-            for user in users
-        ],
+    target.db.insert_many(
+        "INSERT INTO users (project_id, import_id, user_id, attributes)",
+        ((*target[1:3], user.user_id, _json(user.attributes)) for user in users),
     )
 
 
 def add_events(target: Target, events: Sequence[Event]) -> None:
-    """Store events. This takes a fraction of the time of `insert_all` for a million rows."""
-    source = target.project_id, target.import_id
     target.db.insert_many(
-        """INSERT INTO events (project_id, import_id, user_id, type, item_id, text, timestamp, value, context, served_at)
-        """,
-        ((*source, *event) for event in events),
+        f"INSERT INTO events (project_id, import_id, {', '.join(Event._fields)})",
+        ((*target[1:3], *event) for event in events),
     )
-
-
-def slate_digest(slate: Slate) -> str:
-    """SHA-256 of the item ids and scores in order."""
-    return _digest(slate.items)
 
 
 def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
-    """Store a list, or link an existing equal one.
-
-    Returns the outcome and the import it refers to: `new`; `unchanged` if the current list is equal; `replaces` if an
-    earlier import has another list of this user, system and occasion; `disagrees` if an import of this command has one.
-    In the last case nothing is stored.
-    """
-    db, digest = target.db, slate_digest(slate)
-    rows = db.rows(
-        """SELECT s.id, s.digest, (SELECT max(import_id) FROM slate_imports WHERE slate_id = s.id) AS source
-           FROM slates s
-           WHERE s.project_id = ? AND s.user_id = ? AND s.system = ? AND s.context = ? AND s.served_at = ?""",
-        (target.project_id, slate.user_id, slate.system, slate.context, slate.served_at),
-    )
-    identity, outcome, source = _compare(digest, [(row[0], row[1], row[2]) for row in rows], target.since)
-    if outcome == "disagrees":
-        return outcome, source
-    if identity is None:
-        identity = db.insert(
-            """INSERT INTO slates (project_id, user_id, system, length, digest, context, served_at)
-               VALUES (?, ?, ?, ?, ?, ?, ?)""",
-            (
-                *(target.project_id, slate.user_id, slate.system, len(slate.items), digest),
-                *(slate.context, slate.served_at),
-            ),
-        )
-        db.insert_many(
+    """Store a list, or link an existing equal one (the same items and scores in the same order). Returns the outcome and
+    the import it refers to: `new`; `unchanged` if the current list is equal; `replaces` if an earlier import has another
+    list of this user, system and occasion; `disagrees` if an import of this command has one. In the last case nothing is
+    stored."""
+    owner = {name: getattr(slate, name) for name in ("user_id", "system", "context", "served_at")}
+    outcome, source, made = _add_content(target, LISTS, owner, slate.items, length=len(slate.items))
+    if made:
+        target.db.insert_many(
             "INSERT INTO slate_items (slate_id, rank, item_id, score)",
-            [(identity, rank, *item) for rank, item in enumerate(slate.items, start=1)],
+            [(made, rank, *item) for rank, item in enumerate(slate.items, start=1)],
         )
-    db.execute("INSERT OR IGNORE INTO slate_imports VALUES (?, ?)", (identity, target.import_id))
     return outcome, source
-
-
-def explanation_digest(explanation: Explanation) -> str:
-    """SHA-256 of text, reference and attributes."""
-    return _digest([explanation.text, explanation.reference, explanation.attributes])
 
 
 def add_explanation(target: Target, explanation: Explanation) -> tuple[Outcome, int | None]:
-    """Store an explanation, or link an existing equal one; returns what `add_slate` returns."""
-    db, digest, e = target.db, explanation_digest(explanation), explanation
+    """Store an explanation, or link an existing one with the same text, reference and attributes; returns what `add_slate`
+    returns."""
+    e = explanation
+    owner = {name: getattr(e, name) for name in ("user_id", "item_id", "system", "context", "served_at")}
+    content = [e.text, e.reference, e.attributes]
+    texts = {"text": e.text, "reference": e.reference, "attributes": _json(e.attributes)}
+    return _add_content(target, TEXTS, owner, content, **texts)[:2]
+
+
+def _add_content(
+    target: Target, kind: Replaceable, owner: dict[str, str], content: Any, **columns: object
+) -> tuple[Outcome, int | None, int | None]:
+    """Outcome and import as of `add_slate`, and the id of the row if it was stored now. Rows without an import are no longer
+    current."""
+    db, digest = target.db, hashlib.sha256(_json(content).encode()).hexdigest()
+    same = " AND ".join(f"{name} = ?" for name in owner)
     rows = db.rows(
-        """SELECT e.id, e.digest, (SELECT max(import_id) FROM explanation_imports WHERE explanation_id = e.id)
-           FROM explanations e WHERE e.project_id = ? AND e.user_id = ? AND e.item_id = ? AND e.system = ?
-             AND e.context = ? AND e.served_at = ?""",
-        (target.project_id, e.user_id, e.item_id, e.system, e.context, e.served_at),
+        f"""SELECT t.id, t.digest, (SELECT max(import_id) FROM {kind.links} WHERE {kind.key} = t.id) AS source
+            FROM {kind.table} t WHERE project_id = ? AND {same}""",
+        (target.project_id, *owner.values()),
     )
-    identity, outcome, source = _compare(digest, [(row[0], row[1], row[2]) for row in rows], target.since)
-    if outcome == "disagrees":
-        return outcome, source
+    identity, source = next(
+        ((row["id"], row["source"]) for row in rows if row["digest"] == digest), (None, None)
+    )
+    newest = max((row["source"] for row in rows if row["source"] is not None), default=None)
+    outcome: Outcome = "new" if newest is None else "unchanged" if source == newest else "replaces"
+    if outcome == "replaces" and newest is not None and newest >= target.since:
+        return "disagrees", newest, None
+    made = None
     if identity is None:
-        identity = db.insert(
-            """INSERT INTO explanations (project_id, user_id, item_id, system, text, reference, attributes, digest,
-                 context, served_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                *(target.project_id, e.user_id, e.item_id, e.system, e.text, e.reference),
-                *(_json(e.attributes), digest, e.context, e.served_at),
-            ),
-        )
-    db.execute("INSERT OR IGNORE INTO explanation_imports VALUES (?, ?)", (identity, target.import_id))
-    return outcome, source
-
-
-def _compare(
-    digest: str, rows: list[tuple[int, str, int | None]], since: int
-) -> tuple[int | None, Outcome, int | None]:
-    """(id of the row with this digest, outcome, import). Rows without an import are no longer current."""
-    same = next((row for row in rows if row[1] == digest), None)
-    identity = same[0] if same else None
-    newest = max((row[2] for row in rows if row[2] is not None), default=None)
-    if newest is None:
-        return identity, "new", None
-    if same is not None and same[2] == newest:
-        return identity, "unchanged", newest
-    return identity, "disagrees" if newest >= since else "replaces", newest
+        identity = made = db.add(kind.table, project_id=target.project_id, **owner, digest=digest, **columns)
+    db.execute(f"INSERT OR IGNORE INTO {kind.links} VALUES (?, ?)", (identity, target.import_id))
+    return outcome, newest, made
 
 
 class LabelledCase(NamedTuple):
@@ -446,12 +411,9 @@ class LabelledCase(NamedTuple):
 
 
 def label_key(db: Database, project_id: int, label: Label) -> tuple[CaseKey, bool, int]:
-    """The key of a label's case; `turned` and `occasions` as in LabelledCase.
-
-    The case gets the project's current lists or explanation if they are known; a pair gets both lists or
-    none. A label without context and time refers to the only occasion there is. An adversarial pair is the
-    newest one with these names.
-    """
+    """The key of a label's case; `turned` and `occasions` as in LabelledCase. The case gets the project's current lists
+    or explanation if they are known; a pair gets both lists or none. A label without context and time refers to the only
+    occasion there is. An adversarial pair is the newest one with these names."""
     unit = protocol_facts(label.protocol).unit
     turned = label.system_a > label.system_b
     a, b = sorted((label.system_a, label.system_b)) if label.system_a else (label.system, "")
@@ -476,10 +438,8 @@ def case_of_label(target: Target, cases: dict[tuple[str, ...], LabelledCase], la
 
 
 def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Clash | None:
-    """Store a label in the orientation of its case, with its flags.
-
-    Returns None, or the existing verdict, in which case nothing is stored.
-    """
+    """Store a label in the orientation of its case, with its flags. Returns None, or the existing verdict, in which case
+    nothing is stored."""
     db = target.db
     stored = db.row(
         "SELECT value, label, import_id, run_id FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?",
@@ -488,39 +448,21 @@ def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Cl
     if stored is not None:
         same = stored["value"] == label.value and stored["run_id"] is None
         return Clash(stored["label"], same, stored["import_id"], stored["run_id"])
-    verdict = db.insert(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
-             flag_count, note, created_at, order_consistent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (
-            *(target.project_id, rater_id, case_id, label.aspect, label.protocol, target.import_id),
-            "failed" if label.value is None else "ok",
-            *(label.value, label.label, label.rule, len(label.flags), label.note, now(), _consistent(label)),
-        ),
+    # whether the two orders agree; None with one order, or where a judgement failed
+    both = len(label.games) > 1 and label.value is not None
+    same_games = len({game.value for game in label.games}) == 1 if both else None
+    verdict = db.add(
+        "verdicts", project_id=target.project_id, rater_id=rater_id, case_id=case_id, aspect=label.aspect,
+        protocol=label.protocol, import_id=target.import_id, state="failed" if label.value is None else "ok",
+        value=label.value, label=label.label, rule=label.rule, flag_count=len(label.flags), note=label.note,
+        created_at=now(), order_consistent=same_games,
+    )  # fmt: skip
+    db.insert_many(
+        "INSERT INTO games (verdict_id, list_order, value)",
+        [(verdict, "ab" if game.first == "a" else "ba", game.value) for game in label.games],
     )
-    if label.games:
-        db.execute_many(
-            "INSERT INTO games (verdict_id, list_order, value) VALUES (?, ?, ?)",
-            [(verdict, "ab" if game.first == "a" else "ba", game.value) for game in label.games],
-        )
-    if label.flags:
-        db.execute_many(
-            "INSERT INTO flags (verdict_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
-            [(verdict, flag.item_id, flag.issue, flag.reason) for flag in label.flags],
-        )
+    db.insert_many(
+        "INSERT INTO flags (verdict_id, item_id, issue, reason)",
+        [(verdict, flag.item_id, flag.issue, flag.reason) for flag in label.flags],
+    )
     return None
-
-
-def _consistent(label: Label) -> bool | None:
-    """Whether the two orders agree; None with one order, or where a judgement failed."""
-    if len(label.games) < 2 or label.value is None:
-        return None
-    return len({game.value for game in label.games}) == 1
-
-
-def _insert_all(target: Target, table: str, rows: list[dict[str, Any]]) -> None:
-    with explained(target.db.path):
-        target.db.tables.table(table).insert_all(rows, batch_size=len(rows) or 1)
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(_json(value).encode()).hexdigest()

@@ -15,13 +15,14 @@ from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import sql_list
-
-# ---- tasks -------------------------------------------------------------------------------------------------------
-
+from recjudge_tui.store.raters import put_verdict
 
 _TASK = """SELECT t.id, t.project_id, t.rater_id, r.name AS rater, t.case_id, t.protocol, t.prompt_id, t.run_id,
              t.position, t.first, t.state, t.reason, t.seconds, t.revealed_at IS NOT NULL AS revealed
            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id """
+
+
+_OWN_TASKS = "SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ?"
 
 
 class Task(NamedTuple):
@@ -86,25 +87,17 @@ def task_annotators(
 
 
 def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
-    """The cases that the annotator is assigned or has judged under another protocol.
-
-    They are excluded because each rater gives one verdict per aspect.
-    """
-    return set(
-        db.column(
-            """SELECT case_id FROM annotation_tasks WHERE rater_id = ?1 AND protocol <> ?2
-           UNION SELECT case_id FROM verdicts WHERE rater_id = ?1 AND protocol <> ?2""",
-            (rater_id, protocol),
-        )
-    )
+    """The cases that the annotator is assigned or has judged under another protocol: each rater gives one verdict per
+    aspect."""
+    sql = """SELECT case_id FROM annotation_tasks WHERE rater_id = ?1 AND protocol <> ?2
+             UNION SELECT case_id FROM verdicts WHERE rater_id = ?1 AND protocol <> ?2"""
+    return set(db.column(sql, (rater_id, protocol)))
 
 
 def last_position(db: Database, rater_id: int, protocol: str) -> int:
     """The highest position among the annotator's tasks, 0 without tasks."""
-    position: int | None = db.value(
-        "SELECT max(position) FROM annotation_tasks WHERE rater_id = ? AND protocol = ?", (rater_id, protocol)
-    )
-    return position or 0
+    sql = "SELECT ifnull(max(position), 0) FROM annotation_tasks WHERE rater_id = ? AND protocol = ?"
+    return db.number(sql, (rater_id, protocol))
 
 
 def newest_run(
@@ -121,7 +114,7 @@ def newest_run(
 
 def run_shows(db: Database, run_id: int, case_id: int) -> bool:
     """Whether the run contains the case, with snapshots of what was shown."""
-    return db.value("SELECT 1 FROM run_cases WHERE run_id = ? AND case_id = ?", (run_id, case_id)) is not None
+    return db.any("SELECT 1 FROM run_cases WHERE run_id = ? AND case_id = ?", (run_id, case_id))
 
 
 def add_tasks(
@@ -148,33 +141,20 @@ def task_of(db: Database, task_id: int) -> Task:
 
 def next_open(db: Database, rater_id: int, protocol: str) -> int | None:
     """The id of the annotator's first open task."""
-    task_id: int | None = db.value(
-        """SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state = 'open'
-           ORDER BY position LIMIT 1""",
-        (rater_id, protocol),
-    )
-    return task_id
+    return db.found(f"{_OWN_TASKS} AND state = 'open' ORDER BY position LIMIT 1", (rater_id, protocol))
 
 
 def neighbour(db: Database, task: Task, step: int) -> int | None:
     """The id of the nearest closed task before (`step` < 0) or after this one; None if there is none."""
-    way, order = ("<", "DESC") if step < 0 else (">", "ASC")
-    task_id: int | None = db.value(
-        f"""SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'
-              AND position {way} ? ORDER BY position {order} LIMIT 1""",
-        (task.rater_id, task.protocol, task.position),
+    where = "position < ? ORDER BY position DESC" if step < 0 else "position > ? ORDER BY position"
+    return db.found(
+        f"{_OWN_TASKS} AND state <> 'open' AND {where} LIMIT 1", (task.rater_id, task.protocol, task.position)
     )
-    return task_id
 
 
 def last_closed(db: Database, rater_id: int, protocol: str) -> int | None:
     """The id of the last closed task."""
-    task_id: int | None = db.value(
-        """SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'
-           ORDER BY position DESC LIMIT 1""",
-        (rater_id, protocol),
-    )
-    return task_id
+    return db.found(f"{_OWN_TASKS} AND state <> 'open' ORDER BY position DESC LIMIT 1", (rater_id, protocol))
 
 
 def rater_assignment(db: Database, rater_id: int, protocol: str) -> Assignment:
@@ -193,11 +173,7 @@ def project_assignments(db: Database, project_id: int) -> list[Assignment]:
 def chosen_assignment(db: Database, project_id: int, annotator: str, protocol: str | None) -> Assignment:
     """The tasks of one annotator. Raises NotFoundError without tasks, UsageError if the protocol is ambiguous."""
     known = project_assignments(db, project_id)
-    own = [
-        assignment
-        for assignment in known
-        if assignment.rater == annotator and protocol in (None, assignment.protocol)
-    ]
+    own = [each for each in known if each.rater == annotator and protocol in (None, each.protocol)]
     if len(own) == 1:
         return own[0]
     if own:
@@ -243,19 +219,27 @@ def own_verdict(db: Database, task: Task) -> CaseAnswers:
 def submit_verdict(
     db: Database, task_id: int, judged: CaseAnswers, seconds: float, rule: str = AS_GIVEN
 ) -> None:
-    """Store an annotator's verdict and close the task, in one transaction; replaces an earlier verdict of the task.
-
-    Note and flags are stored with the first answer. `seconds` is added to the time spent before. Raises UsageError
-    after other verdicts were revealed, without an answer, or when the annotator's verdict came from an import or a
-    run; NotFoundError when the task no longer exists.
-    """
+    """Store an annotator's verdict and close the task, in one transaction; replaces an earlier verdict of the task. Note
+    and flags are stored with the first answer. `seconds` is added to the time spent before. Raises UsageError after other
+    verdicts were revealed, without an answer, or when the annotator's verdict came from an import or a run; NotFoundError
+    when the task no longer exists."""
     if not judged.answers:
         raise UsageError("a verdict needs an answer", next_step="Skip the case if you cannot judge it.")
     with db.transaction():
         task = _changeable(db, task_id)
         for place, answer in enumerate(judged.answers):
             flags = judged.flags if place == 0 else ()
-            verdict = _put_verdict(db, task, answer, rule, judged.note if place == 0 else "", len(flags))
+            about = (task.rater_id, task.case_id, answer.aspect, task.protocol)
+            note = judged.note if place == 0 else ""
+            verdict = put_verdict(
+                db, about, (answer.value, answer.label), rule, note=note, flags=len(flags), own_only=True
+            )
+            if verdict is None:
+                raise UsageError(
+                    f"{task.rater}'s verdict on {answer.aspect} of this case came from elsewhere",
+                    "An import or a run created it.",
+                    "Skip the case, or undo that import.",
+                )
             db.execute("DELETE FROM flags WHERE verdict_id = ?", (verdict,))
             db.execute_many(
                 "INSERT INTO flags (verdict_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
@@ -296,10 +280,8 @@ def skip_task(db: Database, task_id: int, reason: str, seconds: float) -> None:
 
 
 def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
-    """Mark tasks as revealed: other verdicts may be shown now, and the annotator's own can no longer change.
-
-    Raises UsageError for an open task.
-    """
+    """Mark tasks as revealed: other verdicts may be shown now, and the annotator's own can no longer change. Raises
+    UsageError for an open task."""
     wanted = json.dumps(list(task_ids))
     with db.transaction():
         if db.value(
@@ -317,10 +299,7 @@ def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
 
 def own_tasks(db: Database, rater_id: int, protocol: str) -> list[int]:
     """The ids of the annotator's tasks of a protocol, in order."""
-    return db.column(
-        "SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? ORDER BY position",
-        (rater_id, protocol),
-    )
+    return db.column(f"{_OWN_TASKS} ORDER BY position", (rater_id, protocol))
 
 
 def _changeable(db: Database, task_id: int) -> Task:
@@ -332,29 +311,6 @@ def _changeable(db: Database, task_id: int) -> Task:
     return task
 
 
-def _put_verdict(db: Database, task: Task, answer: AspectAnswer, rule: str, note: str, flags: int) -> int:
-    verdict_id: int | None = db.value(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, note,
-             flag_count, created_at)
-           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
-             label = excluded.label, rule = excluded.rule, note = excluded.note, flag_count = excluded.flag_count,
-             created_at = excluded.created_at
-             WHERE run_id IS NULL AND import_id IS NULL RETURNING id""",
-        (
-            *(task.project_id, task.rater_id, task.case_id, answer.aspect, task.protocol),
-            *(answer.value, answer.label, rule, note, flags, now()),
-        ),
-    )
-    if verdict_id is None:
-        raise UsageError(
-            f"{task.rater}'s verdict on {answer.aspect} of this case came from elsewhere",
-            "An import or a run created it.",
-            "Skip the case, or undo that import.",
-        )
-    return verdict_id
-
-
 def _close(db: Database, task_id: int, state: str, reason: str, seconds: float) -> None:
     db.execute(
         "UPDATE annotation_tasks SET state = ?, reason = ?, seconds = seconds + ?, done_at = ? WHERE id = ?",
@@ -363,7 +319,7 @@ def _close(db: Database, task_id: int, state: str, reason: str, seconds: float) 
 
 
 def _task(row: sqlite3.Row) -> Task:
-    return Task(**{**dict(row), "revealed": bool(row["revealed"])})
+    return Task(*row)._replace(revealed=bool(row["revealed"]))
 
 
 def _assignments(db: Database, where: str, parameters: tuple[object, ...]) -> list[Assignment]:
@@ -444,17 +400,13 @@ def done_seconds(db: Database, rater_id: int, protocol: str) -> list[float]:
 
 def settled_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
     """The cases that a third person has judged or skipped."""
-    return set(
-        db.column(
-            "SELECT case_id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'",
-            (rater_id, protocol),
-        )
-    )
+    sql = "SELECT case_id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'"
+    return set(db.column(sql, (rater_id, protocol)))
 
 
 def finished_task(db: Database, project_id: int, protocol: str, case_id: int) -> Task:
     """An annotator's finished task on the case. Raises UsageError when there is none."""
-    identity = db.value(
+    identity = db.found(
         """SELECT t.id FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id
            WHERE t.project_id = ? AND t.protocol = ? AND t.case_id = ? AND t.state = 'done' AND r.kind = 'annotator'
            ORDER BY t.id LIMIT 1""",
@@ -468,10 +420,8 @@ def finished_task(db: Database, project_id: int, protocol: str, case_id: int) ->
 def save_agreed(
     db: Database, project_id: int, rater_id: int, protocol: str, agreed: Sequence[tuple[int, AspectAnswer]]
 ) -> None:
-    """Store the consensus: the verdicts on which all annotators agree, and those of a third person.
-
-    Call inside a transaction.
-    """
+    """Store the consensus: the verdicts on which all annotators agree, and those of a third person. Call inside a
+    transaction."""
     kept = json.dumps([[case_id, answer.aspect] for case_id, answer in agreed])
     db.execute(
         """DELETE FROM verdicts WHERE rater_id = ? AND protocol = ? AND rule = ? AND (case_id, aspect) NOT IN (
@@ -485,18 +435,10 @@ def save_agreed(
              created_at = excluded.created_at WHERE rule <> ? AND value <> excluded.value""",
         [
             (
-                project_id,
-                rater_id,
-                case,
-                answer.aspect,
-                protocol,
-                answer.value,
-                answer.label,
-                AGREED,
-                now(),
-                THIRD_PERSON,
+                *(project_id, rater_id, case, a.aspect, protocol),
+                *(a.value, a.label, AGREED, now(), THIRD_PERSON),
             )
-            for case, answer in agreed
+            for case, a in agreed
         ],
     )
 

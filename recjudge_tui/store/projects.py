@@ -12,10 +12,8 @@ from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, RUN_RATERS
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
-from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
+from recjudge_tui.store.database import Database, empty_log, merge_search_index, named_cells, now
 from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list
-
-# ---- projects ----------------------------------------------------------------------------------------------------
 
 
 def create_project(db: Database, name: str) -> int:
@@ -24,21 +22,20 @@ def create_project(db: Database, name: str) -> int:
     if not name:
         raise UsageError("a project needs a name")
     try:
-        return db.insert("INSERT INTO projects (name, created_at) VALUES (?, ?)", (name, now()))
+        return db.add("projects", name=name, created_at=now())
     except ConstraintError as error:
         raise UsageError(f"a project “{name}” exists already") from error
 
 
 def find_project(db: Database, name: str) -> int | None:
-    identity: int | None = db.value("SELECT id FROM projects WHERE name = ?", (name.strip(),))
-    return identity
+    return db.found("SELECT id FROM projects WHERE name = ?", (name.strip(),))
 
 
 def project_id(db: Database, name: str) -> int:
     """The project's id. Raises NotFoundError naming the existing projects."""
     identity = find_project(db, name)
     if identity is None:
-        names = [row[0] for row in db.rows("SELECT name FROM projects ORDER BY name LIMIT 20")]
+        names = db.column("SELECT name FROM projects ORDER BY name LIMIT 20")
         hint = (
             f"Available: {', '.join(names)}."
             if names
@@ -50,7 +47,7 @@ def project_id(db: Database, name: str) -> int:
 
 def only_project(db: Database) -> int | None:
     """The id of the project of a database with exactly one; else None."""
-    identities = [row[0] for row in db.rows("SELECT id FROM projects LIMIT 2")]
+    identities = db.column("SELECT id FROM projects LIMIT 2")
     return identities[0] if len(identities) == 1 else None
 
 
@@ -104,7 +101,7 @@ def project_name(db: Database, project_id: int) -> str:
 
 def project_names(db: Database) -> list[tuple[int, str]]:
     """(id, name) of every project, by name; fast enough for the first screen."""
-    return [(row[0], row[1]) for row in db.rows("SELECT id, name FROM projects ORDER BY name")]
+    return list(db.tuples("SELECT id, name FROM projects ORDER BY name"))
 
 
 # ---- contents ----------------------------------------------------------------------------------------------------
@@ -117,13 +114,30 @@ class Labeller(NamedTuple):
     labels: int
 
 
-class DataCounts(NamedTuple):
-    """What is stored in a project.
+def unknown_items(db: Database, project_id: int) -> int:
+    """How many items in lists have no title. Reads every position of every list."""
+    return db.number(
+        """SELECT count(*) FROM (
+             SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
+             EXCEPT SELECT item_id FROM items WHERE project_id = ?1)""",
+        (project_id,),
+    )
 
-    `users` counts those named by a row of their own, a list, an event or a text; `items_described` those with a row of
-    their own. `images`: items with an image. `systems` by name. `contexts`: how many occasions have a name;
-    `first_served` and `last_served` are ISO 8601, empty where no list has a time.
-    """
+
+def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
+    """Who gave labels, those with most first."""
+    rows = db.tuples(
+        f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+            WHERE r.project_id = ? AND r.kind IN {sql_list(FIRST_HAND)} GROUP BY r.id ORDER BY 2 DESC, r.name""",
+        (project_id,),
+    )
+    return tuple(Labeller(*row) for row in rows)
+
+
+class DataCounts(NamedTuple):
+    """What is stored in a project. `users` counts those named by a row of their own, a list, an event or a text;
+    `items_described` those with a row of their own. `images`: items with an image. `systems` by name. `contexts`: how
+    many occasions have a name; `first_served` and `last_served` are ISO 8601, empty where no list has a time."""
 
     users: int
     items_described: int
@@ -153,51 +167,23 @@ def data_counts(db: Database, project_id: int) -> DataCounts:
     """The counts of a project. Reads an index of each table, so call it in a worker."""
     counts = project_counts(db, project_id)
     occasions = db.row(
-        """SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first,
-             max(served_at) AS last
-           FROM (SELECT context, served_at FROM slates WHERE project_id = ?1
-                 UNION ALL SELECT context, served_at FROM explanations WHERE project_id = ?1)""",
-        (project_id,),
+        f"""SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first_served,
+              ifnull(max(served_at), '') AS last_served, (SELECT count(*) FROM ({KNOWN_USERS})) AS users,
+              (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :project AND image IS NOT NULL) AS images
+            FROM (SELECT context, served_at FROM slates WHERE project_id = :project
+                  UNION ALL SELECT context, served_at FROM explanations WHERE project_id = :project)""",
+        {"project": project_id},
     )
     assert occasions is not None
     return DataCounts(
-        users=db.value(f"SELECT count(*) FROM ({KNOWN_USERS})", {"project": project_id}),
+        **dict(occasions),
+        **named_cells(counts, ("explanations", "events", "imports")),
         items_described=counts["items"],
-        images=db.value(
-            "SELECT count(DISTINCT item_id) FROM items WHERE project_id = ? AND image IS NOT NULL",
-            (project_id,),
-        ),
         systems=tuple(sorted(known_systems(db, project_id))),
         lists=counts["slates"],
-        explanations=counts["explanations"],
-        contexts=occasions["contexts"],
-        first_served=occasions["first"],
-        last_served=occasions["last"] or "",
-        events=counts["events"],
         held_out=counts["heldout"],
         labellers=labellers(db, project_id),
-        imports=counts["imports"],
     )
-
-
-def unknown_items(db: Database, project_id: int) -> int:
-    """How many items in lists have no title. Reads every position of every list."""
-    return db.number(
-        """SELECT count(*) FROM (
-             SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
-             EXCEPT SELECT item_id FROM items WHERE project_id = ?1)""",
-        (project_id,),
-    )
-
-
-def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
-    """Who gave labels, those with most first."""
-    rows = db.rows(
-        f"""SELECT name, (SELECT count(*) FROM verdicts v WHERE v.rater_id = raters.id) AS labels FROM raters
-            WHERE project_id = ? AND kind IN {sql_list(FIRST_HAND)} ORDER BY labels DESC, name""",
-        (project_id,),
-    )
-    return tuple(Labeller(*row) for row in rows if row["labels"])
 
 
 # every user of a project, from all tables that name users
@@ -211,11 +197,10 @@ KNOWN_USERS = """SELECT user_id FROM users WHERE project_id = :project
 
 
 class DataKind(NamedTuple):
-    """One kind of data. `columns` are (name, is a number); `rows` is a query: its first column is the key of
-    a row, the others are the cells. `searched` is the text that a filter searches, `order` the order of the
-    rows."""
+    """One kind of data. `columns` are named, those of numbers with a `#`; `rows` is a query with a WHERE: first the key of a
+    row, then the cells. `searched` is the text that a filter searches, `order` the order of rows."""
 
-    columns: tuple[tuple[str, bool], ...]
+    columns: str
     rows: str
     searched: str
     order: str
@@ -230,19 +215,19 @@ class DataRow(NamedTuple):
 
 _KINDS = {
     "users": DataKind(
-        (("user", False), ("attributes", False), ("events", True), ("lists", True)),
+        "user|attributes|events#|lists#",
         f"""SELECT k.user_id, k.user_id AS user, ifnull((
               SELECT group_concat(a.key || ' ' || a.value, ', ')
               FROM v_current_users u, json_each(nullif(u.attributes, '')) a
               WHERE u.project_id = :project AND u.user_id = k.user_id), '') AS attributes,
               (SELECT count(*) FROM events e WHERE e.project_id = :project AND e.user_id = k.user_id) AS events,
               (SELECT count(*) FROM slates s WHERE s.project_id = :project AND s.user_id = k.user_id) AS lists
-            FROM ({KNOWN_USERS}) k""",
+            FROM ({KNOWN_USERS}) k WHERE 1""",
         "k.user_id",
         "k.user_id",
     ),
     "items": DataKind(
-        (("item", False), ("title", False), ("category", False), ("brand", False), ("image", False)),
+        "item|title|category|brand|image",
         """SELECT i.item_id, i.item_id AS item, i.title, i.category, i.brand,
              CASE WHEN i.image IS NULL THEN '' ELSE 'yes' END AS image
            FROM v_current_items i WHERE i.project_id = :project""",
@@ -250,21 +235,14 @@ _KINDS = {
         "i.item_id",
     ),
     "systems": DataKind(
-        (("system", False), ("lists", True), ("users", True), ("items a list", True)),
+        "system|lists#|users#|items a list#",
         """SELECT s.system, s.system AS name, count(*) AS lists, count(DISTINCT s.user_id) AS users,
              round(avg(s.length), 1) AS length FROM slates s WHERE s.project_id = :project""",
         "s.system",
         "s.system",
     ),
     "lists": DataKind(
-        (
-            ("user", False),
-            ("system", False),
-            ("occasion", False),
-            ("served", False),
-            ("items", True),
-            ("first", False),
-        ),
+        "user|system|occasion|served|items#|first",
         """SELECT s.id, s.user_id AS user, s.system, s.context, substr(s.served_at, 1, 16) AS served, s.length,
              (SELECT group_concat(item, ', ') FROM (
                SELECT ifnull((SELECT title FROM v_current_items i WHERE i.project_id = :project AND i.item_id = si.item_id),
@@ -275,14 +253,7 @@ _KINDS = {
         "s.user_id, s.context, s.served_at, s.system, s.id",
     ),
     "events": DataKind(
-        (
-            ("user", False),
-            ("type", False),
-            ("when", False),
-            ("item or text", False),
-            ("value", True),
-            ("judges see", False),
-        ),
+        "user|type|when|item or text|value#|judges see",
         f"""SELECT e.user_id, e.user_id AS user, e.type, substr(e.timestamp, 1, 16) AS moment,
               CASE WHEN e.item_id = '' THEN e.text ELSE ifnull((SELECT title FROM v_current_items i
                 WHERE i.project_id = :project AND i.item_id = e.item_id), e.item_id) END AS what,
@@ -294,7 +265,7 @@ _KINDS = {
         "e.user_id, e.timestamp, e.id",
     ),
     "labels": DataKind(
-        (("rater", False), ("user", False), ("about", False), ("aspect", False), ("label", False)),
+        "rater|user|about|aspect|label",
         f"""SELECT v.case_id, r.name AS rater, c.user_id,
               CASE WHEN c.system_b <> '' THEN c.system_a || ' vs ' || c.system_b
                 ELSE c.system_a || iif(c.item_id = '', '', ' ' || c.item_id) END AS about, v.aspect,
@@ -305,7 +276,7 @@ _KINDS = {
         "v.id",
     ),
     "texts": DataKind(
-        (("user", False), ("item", False), ("system", False), ("text", False)),
+        "user|item|system|text",
         """SELECT x.user_id, x.user_id AS user, x.item_id, x.system, x.text FROM v_current_explanations x
            WHERE x.project_id = :project""",
         "x.user_id || ' ' || x.item_id || ' ' || x.system || ' ' || x.text",
@@ -317,7 +288,7 @@ DATA_KINDS = tuple(_KINDS)
 
 def data_columns(kind: str) -> tuple[tuple[str, bool], ...]:
     """The columns of a kind: (name, whether it is a number)."""
-    return _KINDS[kind].columns
+    return tuple((name.rstrip("#"), name.endswith("#")) for name in _KINDS[kind].columns.split("|"))
 
 
 def count_rows(db: Database, project_id: int, kind: str, wanted: str = "") -> int:
@@ -341,13 +312,9 @@ def data_rows(
 def _query(kind: str, project_id: int, wanted: str) -> tuple[str, dict[str, object]]:
     facts = _KINDS[kind]
     words = {f"word{at}": word for at, word in enumerate(wanted.split())}
-    conditions = " AND ".join(f"instr(lower({facts.searched}), lower(:{name})) > 0" for name in words)
-    sql = facts.rows
-    if conditions:
-        sql += f"{' WHERE' if kind == 'users' else ' AND'} {conditions}"
-    if kind == "systems":
-        sql += " GROUP BY s.system"
-    return sql, {"project": project_id, **words}
+    conditions = "".join(f" AND instr(lower({facts.searched}), lower(:{name})) > 0" for name in words)
+    group = " GROUP BY s.system" if kind == "systems" else ""
+    return f"{facts.rows}{conditions}{group}", {"project": project_id, **words}
 
 
 # ---- panel -------------------------------------------------------------------------------------------------------
@@ -360,13 +327,10 @@ class LabelShare(NamedTuple):
 
 
 class ProjectPanel(NamedTuple):
-    """The figures of one project.
-
-    `shares` are the label shares of `protocol` (that of the newest run, else the one with most verdicts) among
-    the judges (all raters if there are no judges), of each rater on the newest lists that it judged; none if verdicts
-    are numbers without labels.
-    `disagreements` counts the questions on which two judges gave different values.
-    """
+    """The figures of one project. `shares` are the label shares of `protocol` (that of the newest run, else the one with
+    most verdicts) among the judges (all raters if there are no judges), of each rater on the newest lists that it judged;
+    none if verdicts are numbers without labels. `disagreements` counts the questions on which two judges gave different
+    values."""
 
     runs: int
     imports: int
@@ -384,40 +348,36 @@ class ProjectPanel(NamedTuple):
 
 def project_panel(db: Database, project_id: int) -> ProjectPanel:
     """The figures of a project. Reads every verdict of the project, so call it in a worker."""
-    raters = db.rows("SELECT name, kind FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
-    judging = tuple(r["name"] for r in raters if r["kind"] in RUN_RATERS)
+    raters = db.pairs("SELECT name, kind FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
+    judging = tuple(name for name, kind in raters.items() if kind in RUN_RATERS)
     newest = db.row(
         f"""SELECT ru.protocol, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
            WHERE ru.project_id = ? AND {about_systems("ru.protocol")} ORDER BY ru.id DESC LIMIT 1""",
         (project_id,),
     )
     protocol, aspect = _question(db, project_id, newest["protocol"] if newest else None)
-    calls = db.row(
-        """SELECT count(*) AS finished, ifnull(sum(k.state = 'failed'), 0) AS failed
-           FROM runs ru JOIN calls k ON k.run_id = ru.id
-           WHERE ru.project_id = ? AND k.state IN ('done', 'failed')""",
-        (project_id,),
+    counts = db.row(
+        f"""SELECT (SELECT count(*) FROM runs WHERE project_id = :project) AS runs,
+              (SELECT count(*) FROM imports WHERE project_id = :project AND undone_at IS NULL) AS imports,
+              count(*) AS finished_calls, ifnull(sum(k.state = 'failed'), 0) AS failed_calls,
+              (SELECT count(*) FROM verdicts WHERE project_id = :project AND order_consistent = 0) AS flips,
+              (SELECT count(*) FROM (
+                SELECT 1 FROM verdicts v WHERE v.state = 'ok' AND {about_systems("v.protocol")}
+                  AND v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND kind IN {sql_list(REVIEWED)})
+                GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))) AS disagreements
+            FROM runs ru JOIN calls k ON k.run_id = ru.id
+            WHERE ru.project_id = :project AND k.state IN ('done', 'failed')""",
+        {"project": project_id},
     )
-    assert calls is not None
+    assert counts is not None
     return ProjectPanel(
-        runs=db.value("SELECT count(*) FROM runs WHERE project_id = ?", (project_id,)),
-        imports=db.value(
-            "SELECT count(*) FROM imports WHERE project_id = ? AND undone_at IS NULL", (project_id,)
-        ),
+        **dict(counts),
         judges=judging,
-        others=tuple(r["name"] for r in raters if r["name"] not in judging),
+        others=tuple(name for name in raters if name not in judging),
         prompt=newest["prompt"] if newest else "",
         protocol=protocol,
         aspect=aspect,
         shares=_shares(db, project_id, protocol, aspect, judges_only=bool(judging)),
-        failed_calls=calls["failed"],
-        finished_calls=calls["finished"],
-        disagreements=_disagreements(db, project_id),
-        flips=db.value(
-            """SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
-               WHERE r.project_id = ? AND v.order_consistent = 0""",
-            (project_id,),
-        ),
     )
 
 
@@ -472,24 +432,12 @@ def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
     ])  # fmt: skip
 
 
-def _disagreements(db: Database, project_id: int) -> int:
-    return db.number(
-        f"""SELECT count(*) FROM (
-              SELECT 1 FROM verdicts v WHERE v.state = 'ok' AND {about_systems("v.protocol")}
-                AND v.rater_id IN (SELECT id FROM raters WHERE project_id = ? AND kind IN {sql_list(REVIEWED)})
-              GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))""",
-        (project_id,),
-    )
-
-
 # ---- deletion ----------------------------------------------------------------------------------------------------
 
 
 def delete_project(db: Database, name: str) -> None:
     """Delete the project with everything in it, and the snapshots and images no longer used. Raises NotFoundError.
-
-    Nothing of its text stays in the file, nor in its log unless another process is reading.
-    """
+    Nothing of its text stays in the file, nor in its log unless another process is reading."""
     identity = project_id(db, name)
     with db.transaction():
         # cases refer to slates and explanations without a cascade, so they go first
@@ -512,11 +460,9 @@ def snapshot_references(db: Database) -> list[tuple[str, str]]:
 
 
 def _delete_unused_snapshots(db: Database) -> None:
-    """Delete the snapshots that no row refers to. Call inside a transaction.
-
-    SQLite checks every deleted snapshot against every column that may refer to it. Nothing else needs indexes on these
-    columns, so they exist during the deletion only: a second for a million calls.
-    """
+    """Delete the snapshots that no row refers to. Call inside a transaction. SQLite checks every deleted snapshot against
+    every column that may refer to it. Nothing else needs indexes on these columns, so they exist during the deletion
+    only: a second for a million calls."""
     references = snapshot_references(db)
     indexes = [f"snapshots_used_{number}" for number in range(len(references))]
     for index, (table, column) in zip(indexes, references, strict=True):
@@ -555,11 +501,8 @@ def saved_filters(db: Database, project_id: int) -> list[SavedFilter]:
 
 
 def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:
-    """Save a filter under a name; True if it replaces an older one.
-
-    Raises UsageError for a filter that cannot be parsed or is empty, and for a name that is empty, longer than
-    LONGEST_NAME or not a single line of printable characters.
-    """
+    """Save a filter under a name; True if it replaces an older one. Raises UsageError for a filter that cannot be parsed
+    or is empty, and for a name that is empty, longer than LONGEST_NAME or not a single line of printable characters."""
     name, chosen = name.strip(), parse_filter(text)
     if not chosen:
         raise UsageError(
@@ -573,10 +516,7 @@ def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:
         replaced = db.execute(
             "DELETE FROM saved_filters WHERE project_id = ? AND name = ?", (project_id, name)
         ).rowcount
-        db.insert(
-            "INSERT INTO saved_filters (project_id, name, filter, created_at) VALUES (?, ?, ?, ?)",
-            (project_id, name, chosen.text(), now()),
-        )
+        db.add("saved_filters", project_id=project_id, name=name, filter=chosen.text(), created_at=now())
     return bool(replaced)
 
 
@@ -613,31 +553,23 @@ class Outcome(NamedTuple):
     users_b: int | None = None
 
 
-_COLUMNS = ", ".join(Outcome._fields)
-
-
 def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
-    """Store an experiment. Raises UsageError when the name is taken. Check the numbers and names first: the
-    table refuses invalid ones with a ConstraintError.
-    """
+    """Store an experiment. Raises UsageError when the name is taken. Check the numbers and names first: the table refuses
+    invalid ones with a ConstraintError."""
     with db.transaction():
-        if db.value("SELECT 1 FROM outcomes WHERE project_id = ? AND name = ?", (project_id, outcome.name)):
+        if db.any("SELECT 1 FROM outcomes WHERE project_id = ? AND name = ?", (project_id, outcome.name)):
             raise UsageError(
                 f"an experiment “{outcome.name}” exists already",
                 "Counting an experiment twice would make the hit rate look more certain than it is.",
                 "Choose another name, or delete the existing one.",
             )
-        return db.insert(
-            f"INSERT INTO outcomes (project_id, {_COLUMNS}, created_at) VALUES (?{', ?' * (len(outcome) + 1)})",
-            (project_id, *outcome, now()),
-        )
+        return db.add("outcomes", project_id=project_id, **outcome._asdict(), created_at=now())
 
 
 def list_outcomes(db: Database, project_id: int) -> list[Outcome]:
     """The experiments in the order in which they were added."""
-    return db.records(
-        Outcome, f"SELECT {_COLUMNS} FROM outcomes WHERE project_id = ? ORDER BY id", (project_id,)
-    )
+    sql = f"SELECT {', '.join(Outcome._fields)} FROM outcomes WHERE project_id = ? ORDER BY id"
+    return db.records(Outcome, sql, (project_id,))
 
 
 def outcome_days(db: Database, project_id: int) -> dict[str, str]:

@@ -21,9 +21,6 @@ from recjudge_tui.files import small_file
 from recjudge_tui.settings import config_dir, data_dir
 from recjudge_tui.store.database import Database, now
 
-# ---- prompts -----------------------------------------------------------------------------------------------------
-
-
 _SHOWN_PROBLEMS = 5
 
 
@@ -53,12 +50,10 @@ Origin = Literal["shipped", "user", "earlier", "changed", "unreadable"]
 
 
 class UsedPrompt(NamedTuple):
-    """`name` is NAME@VERSION; `digest` is computed from the stored content, whatever stands beside it as such.
-
-    `origin`: `shipped`, its content is that of this package's file; `user`, it was added by the user; `earlier`, it is
-    stored as shipped, but this package's file is another; `changed`, its content is not that of the stored digest;
-    `unreadable`, its content is no prompt, and `digest` is empty.
-    """
+    """`name` is NAME@VERSION; `digest` is computed from the stored content, whatever stands beside it as such. `origin`:
+    `shipped`, its content is that of this package's file; `user`, it was added by the user; `earlier`, it is stored as
+    shipped, but this package's file is another; `changed`, its content is not that of the stored digest; `unreadable`,
+    its content is no prompt, and `digest` is empty."""
 
     name: str
     digest: str
@@ -106,11 +101,8 @@ def _shipped(path: Path, _changed_ns: int, _size: int) -> _Row:
 
 
 def add_prompt(db: Database, path: Path) -> tuple[str, int]:
-    """Store the prompt of a file; returns (name, version).
-
-    Known content keeps its version; new content becomes the next version. Raises PromptError, also for a new
-    text under the name of a shipped prompt.
-    """
+    """Store the prompt of a file; returns (name, version). Known content keeps its version; new content becomes the next
+    version. Raises PromptError, also for a new text under the name of a shipped prompt."""
     prompt = read_prompt(path)
     if prompt.name in shipped_names() and not stored_version(db, prompt):
         raise PromptError(
@@ -187,11 +179,8 @@ def prompt_text(db: Database, wanted: str) -> str:
 
 
 def copy_prompt(db: Database, wanted: str, path: Path) -> str:
-    """Write `NAME[@VERSION]` to a new TOML file that reads back as the same prompt under the file's name.
-
-    Returns that name. Raises NotFoundError, or PromptError when the file is named like a shipped prompt, exists or
-    cannot be written.
-    """
+    """Write `NAME[@VERSION]` to a new TOML file that reads back as the same prompt under the file's name. Returns that
+    name. Raises NotFoundError, or PromptError when the file is named like a shipped prompt, exists or cannot be written."""
     name = path.stem
     if name in shipped_names():
         raise PromptError(
@@ -221,10 +210,8 @@ def copy_prompt(db: Database, wanted: str, path: Path) -> str:
 
 
 def delete_prompt(db: Database, wanted: str) -> list[int]:
-    """Delete `NAME` with all its versions, or `NAME@VERSION`; returns the deleted versions.
-
-    Raises NotFoundError, and PromptError for a shipped prompt and where a run or an annotation task uses a version.
-    """
+    """Delete `NAME` with all its versions, or `NAME@VERSION`; returns the deleted versions. Raises NotFoundError, and
+    PromptError for a shipped prompt and where a run or an annotation task uses a version."""
     get_prompt(db, wanted)
     name, _, version = wanted.strip().partition("@")
     rows = db.rows(
@@ -313,10 +300,8 @@ def run_prompts(db: Database, project_id: int, protocol: str) -> list[Prompt]:
 
 
 def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> dict[float, float]:
-    """The value of each finer label of the project's prompts -> the value of the label that it rolls up to.
-
-    A stored prompt that cannot be read any more has none: its verdicts stay as they are.
-    """
+    """The value of each finer label of the project's prompts -> the value of the label that it rolls up to. A stored
+    prompt that cannot be read any more has none: its verdicts stay as they are."""
     found: dict[float, float] = {}
     rows = db.rows(
         "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY 1",
@@ -345,10 +330,8 @@ _WORD = re.compile(r"word “(?P<name>[^”]+)”")
 
 
 def domain_named(name: str) -> Domain:
-    """The domain of this name; a user's own domain takes precedence over a shipped one.
-
-    Raises UsageError for an unknown name, PromptError with the file and the line for a file that is no domain.
-    """
+    """The domain of this name; a user's own domain takes precedence over a shipped one. Raises UsageError for an unknown
+    name, PromptError with the file and the line for a file that is no domain."""
     files = _files()
     if name not in files:
         raise UsageError(
@@ -410,10 +393,8 @@ _NOT_LITERAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|'''|'\Z")
 
 
 def prompt_toml(prompt: Prompt) -> str:
-    """TOML that `read_prompt` reads back as the same prompt; default values are left out.
-
-    Raises PromptError for a value that TOML cannot hold (null).
-    """
+    """TOML that `read_prompt` reads back as the same prompt; default values are left out. Raises PromptError for a value
+    that TOML cannot hold (null)."""
     fields = prompt.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
     tables = {
         name: fields.pop(name)
@@ -470,10 +451,8 @@ else:
 
 
 def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
-    """The text of a file and its parsed content; `what` says what the file should be.
-
-    Raises PromptError with the file, the line if known, and a next step.
-    """
+    """The text of a file and its parsed content; `what` says what the file should be. Raises PromptError with the file,
+    the line if known, and a next step."""
     text = _text_of(path, what)
     try:
         return text, tomllib.loads(text)

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
+from recjudge_tui.store.database import Database, empty_log, merge_search_index, now, read_cell
 from recjudge_tui.store.facts import about_systems, sane_name, with_unit_in
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-
-
-# ---- raters ------------------------------------------------------------------------------------------------------
 
 
 def ensure_rater(
@@ -30,17 +27,12 @@ def ensure_rater(
                 f"rater “{name}” is of kind {row['kind']}, not {kind}", next_step="Choose another name."
             )
         return int(row["id"])
-    return db.insert(
-        "INSERT INTO raters (project_id, name, kind, recipe, created_at) VALUES (?, ?, ?, ?, ?)",
-        (project_id, name, kind, json.dumps(recipe or {}, ensure_ascii=False), now()),
-    )
+    text = json.dumps(recipe or {}, ensure_ascii=False)
+    return db.add("raters", project_id=project_id, name=name, kind=kind, recipe=text, created_at=now())
 
 
 def find_rater(db: Database, project_id: int, name: str) -> int | None:
-    rater_id: int | None = db.value(
-        "SELECT id FROM raters WHERE project_id = ? AND name = ?", (project_id, name)
-    )
-    return rater_id
+    return db.found("SELECT id FROM raters WHERE project_id = ? AND name = ?", (project_id, name))
 
 
 def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
@@ -52,31 +44,27 @@ def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
 
 
 def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> None:
-    """Set the kind of an imported rater: a person, the users themselves, or a judge.
-
-    Raises UsageError for any other rater.
-    """
+    """Set the kind of an imported rater: a person, the users themselves, or a judge. Raises UsageError for any other
+    rater."""
     rater = rater_row(db, project_id, name)
     if rater["kind"] not in IMPORTED:
         raise UsageError(
             f"the kind of rater “{name}” cannot be changed",
             f"It is of kind {rater['kind']}, made by recjudge.",
         )
-    if db.value("SELECT 1 FROM runs WHERE rater_id = ? LIMIT 1", (rater["id"],)):
+    if db.any("SELECT 1 FROM runs WHERE rater_id = ?", (rater["id"],)):
         raise UsageError(f"the kind of rater “{name}” cannot be changed", "A run used it, so it is a judge.")
-    with db.transaction():
-        db.execute("UPDATE raters SET kind = ? WHERE id = ?", (kind, rater["id"]))
+    db.change("raters", rater["id"], kind=kind)
 
 
 def judged_kinds(db: Database, rater_id: int) -> set[str]:
     """The kinds of cases (list, pair, explanation, adversarial) on which the rater has a verdict."""
-    return set(
-        db.column(
-            f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
+    kinds = db.column(
+        f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
            FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?""",
-            (rater_id,),
-        )
+        (rater_id,),
     )
+    return set(kinds)
 
 
 def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
@@ -85,17 +73,24 @@ def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
     if row is None:
         names = ", ".join(rater_names(db, project_id))
         raise NotFoundError(f"no rater “{name}” in this project", f"Available: {names or 'none'}.")
+    return _read(row)
+
+
+def _read(row: sqlite3.Row) -> sqlite3.Row:
+    """The row of a rater, once its recipe is known to be one: a file may come from anybody."""
+    from recjudge_tui.domain.judge import Recipe
+
+    read_cell(Recipe, row["recipe"], "raters", row["id"], "recipe")
     return row
 
 
 def rater_names(db: Database, project_id: int) -> list[str]:
-    rows = db.rows("SELECT name FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
-    return [row["name"] for row in rows]
+    return db.column("SELECT name FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
 
 
 def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
     """One row per rater. Columns: id, name, kind, verdicts, failed, protocols (comma-separated), created_at, recipe."""
-    return db.rows(
+    rows = db.rows(
         """SELECT r.id, r.name, r.kind, r.recipe, r.created_at,
              count(v.id) AS verdicts, ifnull(sum(v.state = 'failed'), 0) AS failed,
              ifnull(group_concat(DISTINCT v.protocol), '') AS protocols
@@ -103,12 +98,12 @@ def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
            WHERE r.project_id = ? GROUP BY r.id ORDER BY r.name""",
         (project_id,),
     )
+    return list(map(_read, rows))
 
 
 class Provenance(NamedTuple):
     """How the verdicts of a rater came: `imported` of them from files; `blind` were given to a task in recjudge, by an
-    annotator who had been shown no other verdict on the case and had reviewed none.
-    """
+    annotator who had been shown no other verdict on the case and had reviewed none."""
 
     imported: int
     blind: int
@@ -132,11 +127,10 @@ def provenance(db: Database, project_id: int) -> dict[str, Provenance]:
 
 
 def delete_rater(db: Database, project_id: int, name: str) -> int:
-    """Delete a rater with its runs and verdicts; returns the number of deleted verdicts. Nothing of its replies stays
-    in the file.
-    """
+    """Delete a rater with its runs and verdicts; returns the number of deleted verdicts. Nothing of its replies stays in
+    the file."""
     rater = rater_row(db, project_id, name)
-    gone: int = db.value("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater["id"],))
+    gone = db.number("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater["id"],))
     with db.transaction():
         db.execute("DELETE FROM raters WHERE id = ?", (rater["id"],))
         merge_search_index(db)
@@ -145,10 +139,8 @@ def delete_rater(db: Database, project_id: int, name: str) -> int:
 
 
 def rename_rater(db: Database, project_id: int, name: str, new_name: str) -> None:
-    """Give a rater another name, also in the recipes of the raters that are made from it.
-
-    Raises NotFoundError, and UsageError when the new name is empty, too long or taken.
-    """
+    """Give a rater another name, also in the recipes of the raters that are made from it. Raises NotFoundError, and
+    UsageError when the new name is empty, too long or taken."""
     rater = rater_row(db, project_id, name)
     new_name = sane_name(new_name, "the rater")
     if not new_name:
@@ -158,13 +150,12 @@ def rename_rater(db: Database, project_id: int, name: str, new_name: str) -> Non
     if find_rater(db, project_id, new_name) is not None:
         raise UsageError(f"there is a rater “{new_name}” already", next_step="Choose another name.")
     with db.transaction():
-        db.execute("UPDATE raters SET name = ? WHERE id = ?", (new_name, rater["id"]))
-        for other in db.rows("SELECT id, recipe FROM raters WHERE project_id = ?", (project_id,)):
+        db.change("raters", rater["id"], name=new_name)
+        for other in map(_read, db.rows("SELECT id, recipe FROM raters WHERE project_id = ?", (project_id,))):
             recipe = json.loads(other["recipe"])
             if name in recipe.get("raters", ()):
                 recipe["raters"] = sorted(new_name if made == name else made for made in recipe["raters"])
-                text = json.dumps(recipe, ensure_ascii=False)
-                db.execute("UPDATE raters SET recipe = ? WHERE id = ?", (text, other["id"]))
+                db.change("raters", other["id"], recipe=json.dumps(recipe, ensure_ascii=False))
 
 
 # ---- combined ----------------------------------------------------------------------------------------------------
@@ -216,10 +207,7 @@ def tie_label(db: Database, project_id: int) -> str:
 
 
 def replace_verdicts(db: Database, rater_id: int, made: Sequence[DerivedVerdict], rule: str) -> None:
-    """Replace the rater's verdicts by these: writes the changed ones and removes all others.
-
-    Call inside a transaction.
-    """
+    """Replace the rater's verdicts by these: writes the changed ones and removes all others. Call inside a transaction."""
     kept = json.dumps([[verdict.case_id, verdict.aspect] for verdict in made])
     db.execute(
         """DELETE FROM verdicts WHERE rater_id = ? AND (case_id, aspect) NOT IN (
@@ -239,4 +227,28 @@ def replace_verdicts(db: Database, rater_id: int, made: Sequence[DerivedVerdict]
             (rater_id, v.case_id, v.aspect, v.protocol, v.value, v.label, rule, v.note, v.confidence, now())
             for v in made
         ],
+    )
+
+
+def put_verdict(
+    db: Database,
+    about: tuple[int, int, str, str],
+    answer: tuple[float, str],
+    rule: str,
+    *,
+    note: str = "",
+    flags: int = 0,
+    own_only: bool = False,
+) -> int | None:
+    """Store the `answer` (value, label) of a rater `about` (rater, case, aspect, protocol) in place of an earlier one; its
+    id. None with `own_only` where that one came from a run or an import."""
+    kept = "WHERE run_id IS NULL AND import_id IS NULL" if own_only else ""
+    return db.found(
+        f"""INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, flag_count,
+              created_at, project_id)
+            VALUES (?1, ?2, ?3, ?4, 'ok', ?5, ?6, ?7, ?8, ?9, ?10, (SELECT project_id FROM raters WHERE id = ?1))
+            ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
+              label = excluded.label, rule = excluded.rule, note = excluded.note, flag_count = excluded.flag_count,
+              created_at = excluded.created_at {kept} RETURNING id""",
+        (*about, *answer, rule, note, flags, now()),
     )

@@ -20,23 +20,11 @@ from recjudge_tui.domain.roles import RUN_RATERS, RaterKind
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
-from recjudge_tui.store.cases import (
-    CaseKey,
-    current_keys,
-    selected_cases,
-)
-from recjudge_tui.store.data import (
-    LISTS,
-    TEXTS,
-    Replaceable,
-    was_replaced,
-)
-from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.cases import CaseKey, current_keys, selected_cases
+from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, was_replaced
+from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.facts import about_systems
 from recjudge_tui.store.prompts import run_prompts
-
-# ---- ratings -----------------------------------------------------------------------------------------------------
-
 
 # SQLite has no NaN and NumPy has no NULL, so infinity represents both in between
 NO_VALUE = "9e999"
@@ -62,12 +50,9 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseColumns:
-    """Every case of a project, one row each, by id.
-
-    `user` and `pair` (user and item) are integer codes; `system_a` and `system_b` are indexes into `systems`.
-    `lifetimes` is None if no list was ever replaced by a later import. `selected` marks the cases that a report
-    covers; None if it covers all.
-    """
+    """Every case of a project, one row each, by id. `user` and `pair` (user and item) are integer codes; `system_a` and
+    `system_b` are indexes into `systems`. `lifetimes` is None if no list was ever replaced by a later import. `selected`
+    marks the cases that a report covers; None if it covers all."""
 
     ids: IntArray
     user: IntArray
@@ -83,10 +68,8 @@ class CaseColumns:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts of one question.
-
-    `row` is the case's index in CaseColumns, `value` NaN if failed, `flipped` true if the two orders disagree.
-    """
+    """The verdicts of one question. `row` is the case's index in CaseColumns, `value` NaN if failed, `flipped` true if
+    the two orders disagree."""
 
     row: IntArray
     value: FloatArray
@@ -98,9 +81,8 @@ class Verdicts:
 
 
 class EarlierLists(NamedTuple):
-    """Counts of one question's verdicts: `n` are used, of which `replaced` are about lists that a later import
-    replaced; `left_out` are about lists of earlier generations and not used.
-    """
+    """Counts of one question's verdicts: `n` are used, of which `replaced` are about lists that a later import replaced;
+    `left_out` are about lists of earlier generations and not used."""
 
     left_out: int
     replaced: int
@@ -108,9 +90,8 @@ class EarlierLists(NamedTuple):
 
 
 class Crowd(NamedTuple):
-    """Several raters' verdicts treated as one question: `rater` (n,) is a code of the rater who gave each,
-    `questions` are the raters' questions.
-    """
+    """Several raters' verdicts treated as one question: `rater` (n,) is a code of the rater who gave each, `questions`
+    are the raters' questions."""
 
     rater: IntArray
     questions: tuple[Question, ...]
@@ -118,10 +99,9 @@ class Crowd(NamedTuple):
 
 @dataclass(frozen=True)
 class Ratings:
-    """Verdicts by question. `earlier` has the questions whose verdicts are not all about the current lists; each
-    question uses the newest lists that its rater judged. `untimed` counts the cases with verdicts that were left out
-    because a time was chosen and theirs is unknown. `crowds` are questions made of several raters' verdicts.
-    """
+    """Verdicts by question. `earlier` has the questions whose verdicts are not all about the current lists; each question
+    uses the newest lists that its rater judged. `untimed` counts the cases with verdicts that were left out because a
+    time was chosen and theirs is unknown. `crowds` are questions made of several raters' verdicts."""
 
     cases: CaseColumns
     raters: dict[str, Rater]
@@ -191,11 +171,9 @@ def load_ratings(
     newest: bool = True,
     chosen: CaseSelection = EVERY_CASE,
 ) -> Ratings:
-    """The verdicts by question, failed ones as NaN; None selects all raters, protocols or aspects.
-
-    With `newest`, only the newest lists that a question's rater judged count (see `newest_lists`). Without it, the
-    caller must align raters, as with `load_questions`.
-    """
+    """The verdicts by question, failed ones as NaN; None selects all raters, protocols or aspects. With `newest`, only
+    the newest lists that a question's rater judged count (see `newest_lists`). Without it, the caller must align raters,
+    as with `load_questions`."""
     wanted = [
         question
         for question in project_questions(db, project_id)
@@ -208,9 +186,8 @@ def load_ratings(
 
 
 def newest_lists(ratings: Ratings, generation: int | None = None) -> Ratings:
-    """The verdicts of each question on the newest lists that its rater judged, and on lists that were current at the
-    same time; `earlier` counts the rest. With `generation`, the verdicts on the lists that were current then.
-    """
+    """The verdicts of each question on the newest lists that its rater judged, and on lists that were current at the same
+    time; `earlier` counts the rest. With `generation`, the verdicts on the lists that were current then."""
     cases = ratings.cases
     kept, earlier = {}, {}
     for question, every in ratings.verdicts.items():
@@ -234,10 +211,7 @@ def of_selection(cases: CaseColumns, verdicts: Verdicts) -> Verdicts:
 
 def project_questions(db: Database, project_id: int) -> list[Question]:
     """The questions of a project, by rater, protocol and aspect. Each is one step in the index: DISTINCT would read all
-    verdicts.
-
-    Adversarial pairs are left out: they test the rater, not the systems.
-    """
+    verdicts. Adversarial pairs are left out: they test the rater, not the systems."""
     return db.records(
         Question,
         f"""WITH RECURSIVE
@@ -276,10 +250,9 @@ def verdict_counts(db: Database, project_id: int, aspect: str, raters: Collectio
 def load_questions(
     db: Database, project_id: int, questions: Iterable[Question], chosen: CaseSelection = EVERY_CASE
 ) -> Ratings:
-    """The verdicts of these questions on every list, from the index alone; failed ones as NaN. Includes cases that
-    are not selected: comparisons of raters and `newest_lists` apply the selection. A figure must use `newest_lists`,
-    or align raters on the newest lists in common. Raises KeyError for a rater of another project.
-    """
+    """The verdicts of these questions on every list, from the index alone; failed ones as NaN. Includes cases that are
+    not selected: comparisons of raters and `newest_lists` apply the selection. A figure must use `newest_lists`, or align
+    raters on the newest lists in common. Raises KeyError for a rater of another project."""
     raters = project_raters(db, project_id)
     cases = db.kept((load_cases, project_id), partial(load_cases, db, project_id))
     verdicts = {
@@ -331,15 +304,10 @@ def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseCol
     return Verdicts(row[known], value[known], flipped[known])
 
 
-class FlagsAndRuns(NamedTuple):
+def flags_and_runs(
+    db: Database, rater_id: int, question: Question, cases: CaseColumns
+) -> tuple[IntArray, IntArray, IntArray]:
     """By verdict: the case's index in CaseColumns, the number of flagged items, and the run (0 without one)."""
-
-    row: IntArray
-    flags: IntArray
-    run: IntArray
-
-
-def flags_and_runs(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> FlagsAndRuns:
     columns = columns_of(
         db,
         """SELECT case_id, flag_count, ifnull(run_id, 0) FROM verdicts
@@ -349,19 +317,14 @@ def flags_and_runs(db: Database, rater_id: int, question: Question, cases: CaseC
     )
     # another process may have added cases since they were read
     known = columns[np.isin(columns["case_id"], cases.ids)]
-    return FlagsAndRuns(
-        np.searchsorted(cases.ids, known["case_id"]), known["flags"].copy(), known["run"].copy()
-    )
+    return np.searchsorted(cases.ids, known["case_id"]), known["flags"].copy(), known["run"].copy()
 
 
 def columns_of(
     db: Database, sql: str, parameters: Sequence[object], dtype: Sequence[tuple[str, str]]
 ) -> npt.NDArray[Any]:
     """The rows of a query as a structured array, without an object for each."""
-    cursor = db.execute(sql, parameters)
-    cursor.row_factory = None
-    with explained(db.path):
-        return np.fromiter(cursor, dtype=np.dtype(list(dtype)))
+    return np.fromiter(db.tuples(sql, parameters), dtype=np.dtype(list(dtype)))
 
 
 def _coded(names: Sequence[str]) -> IntArray:
@@ -397,19 +360,11 @@ NEVER = int(np.iinfo(np.int64).max)
 
 
 class Lifetimes(NamedTuple):
-    """By case: the lists (or the text) of a case were current together from import `since` until import `until`
-    replaced one of them; NEVER if they are still current. Cases without lists are current from 0 to NEVER.
-    """
+    """By case: the lists (or the text) of a case were current together from import `since` until import `until` replaced
+    one of them; NEVER if they are still current. Cases without lists are current from 0 to NEVER."""
 
     since: IntArray
     until: IntArray
-
-
-class CaseOccasions(NamedTuple):
-    """By case: codes of its context and of its time in alphabetical order; a time of 0 is unknown."""
-
-    context: IntArray
-    served_at: IntArray
 
 
 class CaseContent(NamedTuple):
@@ -425,26 +380,19 @@ def load_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes 
     replaced = [content for content in (LISTS, TEXTS) if was_replaced(db, project_id, content)]
     if not replaced:
         return None
-    content = case_content(db, project_id, cases)
+    slate_a, slate_b, texts = case_content(db, project_id, cases)
     since, until = np.zeros(cases.size, dtype=np.int64), np.full(cases.size, NEVER)
-    if LISTS in replaced:
-        starts, ends = _lifetimes(db, project_id, LISTS)
-        for ids in (content.slate_a, content.slate_b):
+    for content in replaced:
+        starts, ends = _lifetimes(db, project_id, content)
+        for ids in (slate_a, slate_b) if content is LISTS else (texts,):
             since, until = np.maximum(since, starts[ids]), np.minimum(until, ends[ids])
-    if TEXTS in replaced:
-        starts, ends = _lifetimes(db, project_id, TEXTS)
-        since = np.maximum(since, starts[content.explanation])
-        until = np.minimum(until, ends[content.explanation])
     # two lists that were never current at the same time count as replaced
     return Lifetimes(np.minimum(since, until - 1), until)
 
 
 def adversarial_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes | None:
-    """The lifetimes of adversarial pairs (ids in order); None as in `load_lifetimes`.
-
-    Lists made for a pair belong to no import. Such a pair is current as long as the pair of imported lists that the
-    same run judged.
-    """
+    """The lifetimes of adversarial pairs (ids in order); None as in `load_lifetimes`. Lists made for a pair belong to no
+    import. Such a pair is current as long as the pair of imported lists that the same run judged."""
     lifetimes = load_lifetimes(db, project_id, cases)
     if lifetimes is None:
         return None
@@ -481,26 +429,32 @@ def list_lifetimes(db: Database, project_id: int, slates: IntArray) -> Lifetimes
 
 def case_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
     """The lists and texts of these cases (ids in order)."""
-    cursor = db.execute(
+    rows = columns_of(
+        db,
         """SELECT id, ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0) FROM cases NOT INDEXED
            WHERE project_id = ? ORDER BY id""",
         (project_id,),
+        [(name, "i8") for name in ("id", "a", "b", "text")],
     )
-    cursor.row_factory = None
-    with explained(db.path):
-        rows = np.fromiter(cursor, dtype=np.dtype([(name, "i8") for name in ("id", "a", "b", "text")]))
     # another process may have added cases since they were read
     known = rows[np.isin(rows["id"], cases)]
     return CaseContent(known["a"].copy(), known["b"].copy(), known["text"].copy())
 
 
+class CaseOccasions(NamedTuple):
+    """By case: codes of its context and of its time in alphabetical order; a time of 0 is unknown."""
+
+    context: IntArray
+    served_at: IntArray
+
+
 def case_occasions(db: Database, project_id: int, cases: IntArray) -> CaseOccasions:
     """The occasions of these cases (ids in order)."""
-    rows = db.rows(
-        "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id", (project_id,)
-    )
     # another process may have added cases since they were read
     wanted = {*cases.tolist()}
+    rows = db.tuples(
+        "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id", (project_id,)
+    )
     known = [row for row in rows if row[0] in wanted]
     return CaseOccasions(_codes([row[1] for row in known]), _codes([row[2] for row in known]))
 
@@ -512,10 +466,8 @@ def _codes(texts: Collection[str]) -> IntArray:
 
 
 def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
-    """The lists and texts of these cases (ids in order).
-
-    Cases that labels created before their lists were known have the current lists, as in a run.
-    """
+    """The lists and texts of these cases (ids in order). Cases that labels created before their lists were known have the
+    current lists, as in a run."""
     content = case_content(db, project_id, cases)
     bare = db.rows(
         """SELECT id, kind, user_id, system_a, system_b, context, served_at FROM cases
@@ -546,9 +498,7 @@ def in_generation(lifetimes: Lifetimes, rows: IntArray, generation: int) -> Bool
 
 def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes:
     """By id of a list or text, including 0: its last lifetime."""
-    last: int = db.value(
-        f"SELECT ifnull(max(id), 0) FROM {content.table} WHERE project_id = ?", (project_id,)
-    )
+    last = db.number(f"SELECT ifnull(max(id), 0) FROM {content.table} WHERE project_id = ?", (project_id,))
     since, until = np.zeros(last + 1, dtype=np.int64), np.full(last + 1, NEVER)
     for alike in _alike(db, project_id, content):
         imported = [(identity, source) for identity, source in alike if source is not None]
@@ -570,15 +520,13 @@ def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes
 def _alike(db: Database, project_id: int, content: Replaceable) -> Iterator[list[tuple[int, int | None]]]:
     """The lists or texts that replace each other, as (id, import), in the order of their imports."""
     table, links, key, owner = content
-    cursor = db.execute(
+    rows = db.tuples(
         f"""SELECT {owner}, t.id, l.import_id FROM {table} t LEFT JOIN {links} l ON l.{key} = t.id
             WHERE t.project_id = ? ORDER BY {owner}, l.import_id, t.id""",
         (project_id,),
     )
-    cursor.row_factory = None
-    with explained(db.path):
-        for _, rows in groupby(cursor, key=lambda row: row[:-2]):
-            yield [(row[-2], row[-1]) for row in rows]
+    for _, alike in groupby(rows, key=lambda row: row[:-2]):
+        yield [(row[-2], row[-1]) for row in alike]
 
 
 # ---- flags -------------------------------------------------------------------------------------------------------
@@ -590,8 +538,7 @@ _WHOLE = 1 << 40
 
 class ListItems(NamedTuple):
     """The items of judged lists, one row each, by case and rank. An item that occurs twice counts at its first rank.
-    `row` is the case's index in CaseColumns, `rank` the position in the list, from 1.
-    """
+    `row` is the case's index in CaseColumns, `rank` the position in the list, from 1."""
 
     row: IntArray
     rank: IntArray
@@ -599,12 +546,10 @@ class ListItems(NamedTuple):
 
 @dataclass(frozen=True)
 class RaterFlags:
-    """The flags of one rater: each pair of item and issue once a case.
-
-    `depth`: by case, how many items of its list were shown; 0 if the rater did not judge it. `row` is the flag's
-    case, `item` the row of ListItems (-1 if the item is not in the list), `issue` the index into
-    `FlaggedLists.issues`. `asked`: whether the rater was asked for flags, or gave one.
-    """
+    """The flags of one rater: each pair of item and issue once a case. `depth`: by case, how many items of its list were
+    shown; 0 if the rater did not judge it. `row` is the flag's case, `item` the row of ListItems (-1 if the item is not
+    in the list), `issue` the index into `FlaggedLists.issues`. `asked`: whether the rater was asked for flags, or gave
+    one."""
 
     depth: IntArray
     row: IntArray
@@ -615,31 +560,20 @@ class RaterFlags:
 
 @dataclass(frozen=True)
 class FlaggedLists:
-    """The flags of several raters, and the lists that they judged.
-
-    `issues` are the names of the kinds of issues: first those of the prompts, in their order, then others. Spellings
-    that differ only in case or spaces are one kind.
-    """
+    """The flags of several raters, and the lists that they judged. `issues` are the names of the kinds of issues: first
+    those of the prompts, in their order, then others. Spellings that differ only in case or spaces are one kind."""
 
     items: ListItems
     issues: tuple[str, ...]
     of: dict[Question, RaterFlags]
 
 
-class _Flag(NamedTuple):
-    row: int
-    item_id: str
-    issue: str
-
-
 def load_flags(
     db: Database, project_id: int, cases: CaseColumns, raters: Mapping[Question, Rater]
 ) -> FlaggedLists:
-    """The flags of the rater of each question, under its protocol, on all lists that it judged, failed verdicts too.
-
-    A judge was shown the top K of its run, an annotator that of their task; a label from elsewhere is about the whole
-    list. With repeats, an item is flagged where any of the answers flags it.
-    """
+    """The flags of the rater of each question, under its protocol, on all lists that it judged, failed verdicts too. A
+    judge was shown the top K of its run, an annotator that of their task; a label from elsewhere is about the whole list.
+    With repeats, an item is flagged where any of the answers flags it."""
     asked: dict[str, dict[str, str]] = {}
     for protocol in dict.fromkeys(question.protocol for question in raters):
         prompts = run_prompts(db, project_id, protocol)
@@ -649,25 +583,25 @@ def load_flags(
     for question, rater in raters.items():
         depths[question], tasks[question] = _depths(db, cases, rater, question.protocol)
         given[question] = _flags(db, cases, rater, question.protocol)
-        for flag in given[question]:
-            names.setdefault(folded(flag.issue), " ".join(flag.issue.split()))
+        for *_, issue in given[question]:
+            names.setdefault(folded(issue), " ".join(issue.split()))
     items, places = _items(
         db,
         project_id,
         cases,
         np.max([np.zeros(cases.ids.size, dtype=np.int64), *depths.values()], axis=0),
-        {(flag.row, flag.item_id) for flags in given.values() for flag in flags},
+        {flag[:2] for flags in given.values() for flag in flags},
     )
     kinds = {kind: at for at, kind in enumerate(names)}
     of = {}
     for question, flags in given.items():
         coded = dict.fromkeys(
-            (flag.row, places.get((flag.row, flag.item_id), -1), kinds[folded(flag.issue)]) for flag in flags
+            (row, places.get((row, item), -1), kinds[folded(issue)]) for row, item, issue in flags
         )
-        row, item, issue = np.array(list(coded), dtype=np.int64).reshape(-1, 3).T
+        rows, items_of, issues = np.array(list(coded), dtype=np.int64).reshape(-1, 3).T
         prompted = raters[question].kind in RUN_RATERS and bool(asked[question.protocol])
         is_asked = bool(flags) or prompted or tasks[question]
-        of[question] = RaterFlags(depths[question], row, item, issue, is_asked)
+        of[question] = RaterFlags(depths[question], rows, items_of, issues, is_asked)
     return FlaggedLists(items, tuple(names.values()), of)
 
 
@@ -698,9 +632,9 @@ def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tu
     return depth, has_task
 
 
-def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[_Flag]:
-    """Flags of answers belong to the calls of a verdict's run, those of people to the verdict."""
-    rows = db.rows(
+def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str]]:
+    """(case's index, item, issue). Flags of answers belong to calls of the verdict's run, those of people to the verdict."""
+    rows = db.tuples(
         """SELECT v.case_id, f.item_id, f.issue FROM verdicts v JOIN flags f ON f.verdict_id = v.id
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0
            UNION
@@ -709,8 +643,8 @@ def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> lis
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0""",
         (rater.id, protocol),
     )
-    flags = (_Flag(_row(cases, case_id), item, issue) for case_id, item, issue in rows)
-    return [flag for flag in flags if flag.row >= 0]
+    flags = ((_row(cases, case_id), item, issue) for case_id, item, issue in rows)
+    return [flag for flag in flags if flag[0] >= 0]
 
 
 def _items(
@@ -753,33 +687,27 @@ def _row(cases: CaseColumns, case_id: int) -> int:
 
 def stored_scales(db: Database, project_id: int) -> dict[tuple[str, str], Scale]:
     """(protocol, aspect) -> its scale, for all that have a scale of their own. All imports agree on it."""
-    rows = db.rows(
-        "SELECT protocol, aspect, low, high, words, ordered FROM scales WHERE project_id = ? ORDER BY import_id",
-        (project_id,),
-    )
     return {
-        (row["protocol"], row["aspect"]): Scale(
-            row["low"], row["high"], tuple(json.loads(row["words"])), bool(row["ordered"])
+        (protocol, aspect): Scale(
+            low, high, read_cell(tuple[str, ...], words, "scales", aspect, "words"), bool(ordered)
         )
-        for row in rows
+        for protocol, aspect, low, high, words, ordered in db.tuples(
+            "SELECT protocol, aspect, low, high, words, ordered FROM scales WHERE project_id = ? ORDER BY import_id",
+            (project_id,),
+        )
     }
 
 
 def scale_source(db: Database, project_id: int, protocol: str, aspect: str) -> int | None:
     """The first import that gave the scale."""
-    source: int | None = db.value(
-        "SELECT min(import_id) FROM scales WHERE project_id = ? AND protocol = ? AND aspect = ?",
-        (project_id, protocol, aspect),
-    )
-    return source
+    sql = "SELECT min(import_id) FROM scales WHERE project_id = ? AND protocol = ? AND aspect = ?"
+    return db.found(sql, (project_id, protocol, aspect))
 
 
 def add_scale(
     db: Database, project_id: int, import_id: int, protocol: str, aspect: str, scale: Scale
 ) -> None:
-    """Store the scale that an import gives, once for each import, so that it disappears when the last of them is
-    undone.
-    """
+    """Store the scale that an import gives, once for each import, so that it disappears when the last of them is undone."""
     db.execute(
         "INSERT OR IGNORE INTO scales (project_id, protocol, aspect, import_id, low, high, words, ordered)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.roles import RUN_RATERS, RaterKind
-from recjudge_tui.errors import LeaseLostError, NotFoundError
+from recjudge_tui.domain.roles import RUN_RATERS
+from recjudge_tui.errors import LeaseLostError, NotFoundError, StoreError
 from recjudge_tui.store.cases import ShownCase, of_several_occasions
-from recjudge_tui.store.database import Database, empty_log, merge_search_index, now
+from recjudge_tui.store.database import (
+    Database,
+    empty_log,
+    is_time,
+    merge_search_index,
+    now,
+    odd_cell,
+    read_cell,
+)
 from recjudge_tui.store.facts import sane_name, sql_list
 
 if TYPE_CHECKING:
@@ -20,9 +29,6 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
     from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
     from recjudge_tui.store.prompts import UsedPrompt
-
-
-# ---- runs --------------------------------------------------------------------------------------------------------
 
 
 class NewRun(NamedTuple):
@@ -44,20 +50,11 @@ class PlannedCall(NamedTuple):
 def create_run(db: Database, run: NewRun) -> int:
     """Store a planned run and return its number. No other run, not even a deleted one, ever had that number."""
     db.execute("UPDATE run_numbers SET last = max(last, (SELECT ifnull(max(id), 0) FROM runs)) + 1")
-    return db.insert(
-        """INSERT INTO runs (id, project_id, rater_id, prompt_id, protocol, judge, settings, estimate, state, created_at)
-           VALUES ((SELECT last FROM run_numbers), ?, ?, ?, ?, ?, ?, ?, 'planned', ?)""",
-        (
-            run.project_id,
-            run.rater_id,
-            run.prompt_id,
-            run.settings.protocol,
-            run.judge.model_dump_json(),
-            run.settings.model_dump_json(),
-            run.estimate.model_dump_json(),
-            now(),
-        ),
-    )
+    cells = {name: getattr(run, name).model_dump_json() for name in ("judge", "settings", "estimate")}
+    return db.add(
+        "runs", id=db.number("SELECT last FROM run_numbers"), project_id=run.project_id, rater_id=run.rater_id,
+        prompt_id=run.prompt_id, protocol=run.settings.protocol, state="planned", created_at=now(), **cells,
+    )  # fmt: skip
 
 
 def add_cases(db: Database, run_id: int, cases: Iterable[tuple[int, ShownCase]]) -> None:
@@ -75,6 +72,8 @@ def add_calls(db: Database, run_id: int, calls: Iterable[PlannedCall]) -> None:
     )
 
 
+# host, process id, start time and a random word
+_OWNER = re.compile(r"[^|]*\|\d{1,9}\|[^|]*\|[^|]*", re.ASCII)
 _RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind,
     pr.name || '@' || pr.version AS prompt, pr.digest AS prompt_digest
   FROM runs ru JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id
@@ -83,10 +82,30 @@ _RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind
 
 def run_row(db: Database, run_id: int) -> sqlite3.Row:
     """The run as stored, with `project`, `rater`, `rater_kind`, `prompt` (NAME@VERSION) and `prompt_digest`. Raises
-    NotFoundError."""
+    NotFoundError, and StoreError where its JSON is not what recjudge stores."""
     row = db.row(f"{_RUNS} WHERE ru.id = ?", (run_id,))
     if row is None:
-        raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
+        raise _no_run(run_id)
+    return _read(row)
+
+
+def _no_run(run_id: int) -> NotFoundError:
+    return NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
+
+
+def _read(row: sqlite3.Row) -> sqlite3.Row:
+    """The row of a run, once its cells are known to hold what they should: a file may come from anybody."""
+    from recjudge_tui.domain.judge import Identity, JudgeSpec
+    from recjudge_tui.domain.run import Estimate, RunSettings
+
+    for column, kind in (
+        ("judge", JudgeSpec),
+        ("settings", RunSettings),
+        ("identity", Identity),
+        ("estimate", Estimate),
+    ):
+        if row[column] is not None and (column, row[column]) != ("estimate", "{}"):
+            read_cell(kind, row[column], "runs", row["id"], column)
     return row
 
 
@@ -95,34 +114,48 @@ def stored_runs(
 ) -> list[sqlite3.Row]:
     """The runs of a project or of a rater, oldest first, as in `run_row`."""
     sql = f"{_RUNS} WHERE ifnull(?1, ru.project_id) = ru.project_id AND ifnull(?2, ru.rater_id) = ru.rater_id"
-    return db.rows(f"{sql} ORDER BY ru.id", (project_id, rater_id))
+    return list(map(_read, db.rows(f"{sql} ORDER BY ru.id", (project_id, rater_id))))
+
+
+_LISTED = "SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id WHERE ru.id = ?"
 
 
 def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
-    """Rows of v_runs with the `stored_judge` (JSON), newest first. Takes seconds for millions of calls."""
+    """Rows of v_runs with the `stored_judge` (JSON), newest first, without those that cannot be read (`odd_runs`). Takes
+    seconds for millions of calls."""
+    return list(db.kept((list_runs, project_id), lambda: _read_runs(db, project_id, _LISTED)[0]))
 
-    def read() -> list[sqlite3.Row]:
-        return db.rows(
-            """SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id
-               WHERE ?1 IS NULL OR ru.project_id = ?1 ORDER BY v.id DESC""",
-            (project_id,),
-        )
 
-    return list(db.kept((list_runs, project_id), read))
+def odd_runs(db: Database, project_id: int | None = None) -> list[StoreError]:
+    """What is wrong with the cells of runs, newest first."""
+    return _read_runs(db, project_id, f"{_RUNS} WHERE ru.id = ?", _read)[1]
+
+
+def _read_runs(
+    db: Database,
+    project_id: int | None,
+    sql: str,
+    check: Callable[[sqlite3.Row], sqlite3.Row] = lambda row: row,
+) -> tuple[list[sqlite3.Row], list[StoreError]]:
+    ids = db.column("SELECT id FROM runs WHERE ?1 IS NULL OR project_id = ?1 ORDER BY id DESC", (project_id,))
+    rows: list[sqlite3.Row] = []
+    odd: list[StoreError] = []
+    for run_id in ids:
+        try:
+            rows += map(check, db.rows(sql, (run_id,)))
+        except StoreError as error:
+            odd.append(error)
+    return rows, odd
 
 
 def has_runs(db: Database, project_id: int) -> bool:
-    return bool(db.value("SELECT EXISTS (SELECT 1 FROM runs WHERE project_id = ?)", (project_id,)))
+    return db.any("SELECT 1 FROM runs WHERE project_id = ?", (project_id,))
 
 
 def run_summary(db: Database, run_id: int) -> sqlite3.Row:
     """One row of v_runs with the `stored_judge` (JSON). Raises NotFoundError."""
-    run_row(db, run_id)
-    row = db.row(
-        "SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id WHERE v.id = ?",
-        (run_id,),
-    )
-    assert row is not None
+    if (row := db.row(_LISTED, (run_id,))) is None:
+        raise _no_run(run_id)
     return row
 
 
@@ -149,20 +182,18 @@ def run_progress(db: Database, run_id: int) -> Progress:
     )
     state: RunState | None = db.value("SELECT state FROM runs WHERE id = ?", (run_id,))
     if row is None or state is None:
-        raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
+        raise _no_run(run_id)
     return Progress(**dict(row), state=state)
 
 
 def set_settings(db: Database, run_id: int, settings: RunSettings) -> None:
     """Replace the run's settings; they take effect when it is next started."""
-    with db.transaction():
-        db.execute("UPDATE runs SET settings = ? WHERE id = ?", (settings.model_dump_json(), run_id))
+    db.change("runs", run_id, settings=settings.model_dump_json())
 
 
 def set_wanted(db: Database, run_id: int, wanted: Wanted) -> None:
     """Ask the process that works on the run to continue, pause or stop."""
-    with db.transaction():
-        db.execute("UPDATE runs SET wanted = ? WHERE id = ?", (wanted, run_id))
+    db.change("runs", run_id, wanted=wanted)
 
 
 def wanted(db: Database, run_id: int) -> Wanted | None:
@@ -186,30 +217,28 @@ def run_control(db: Database, run_id: int) -> RunControl | None:
 
 def set_wanted_concurrency(db: Database, run_id: int, calls: int | None) -> None:
     """Set the number of concurrent calls, now and whenever the run is resumed; None: as planned."""
-    with db.transaction():
-        db.execute("UPDATE runs SET wanted_concurrency = ? WHERE id = ?", (calls, run_id))
+    db.change("runs", run_id, wanted_concurrency=calls)
 
 
 def set_waiting(db: Database, run_id: int, seconds: float) -> None:
     """Store until when the run waits because its server asked for a pause."""
-    with db.transaction():
-        db.execute("UPDATE runs SET waiting_until = ? WHERE id = ?", (now(seconds), run_id))
+    db.change("runs", run_id, waiting_until=now(seconds))
 
 
 def set_retry(db: Database, run_id: int, why: str | None, seconds: float = 0.0) -> None:
-    """Store why the server cannot be reached and in how many seconds the next call tries again.
-
-    None: the server is reachable.
-    """
-    with db.transaction():
-        moment = None if why is None else now(seconds)
-        db.execute("UPDATE runs SET retry_why = ?, retry_at = ? WHERE id = ?", (why, moment, run_id))
+    """Store why the server cannot be reached (None: it can) and in how many seconds the next call tries again."""
+    db.change("runs", run_id, retry_why=why, retry_at=None if why is None else now(seconds))
 
 
 def lease_owner(db: Database, run_id: int) -> tuple[str | None, str | None]:
-    """(owner, time of its last heartbeat) or (None, None)."""
+    """(owner, time of its last heartbeat) or (None, None). Raises StoreError for an owner that no process of ours was."""
     row = db.row("SELECT lease_owner, heartbeat_at FROM runs WHERE id = ?", (run_id,))
-    return (row["lease_owner"], row["heartbeat_at"]) if row else (None, None)
+    owner, heartbeat = tuple(row) if row else (None, None)
+    if owner is not None and not _OWNER.fullmatch(owner):
+        raise odd_cell("runs", run_id, "lease_owner", "It names no process")
+    if heartbeat is not None and not is_time(heartbeat):
+        raise odd_cell("runs", run_id, "heartbeat_at", "It is no time")
+    return owner, heartbeat
 
 
 # the working time of a process that died before recording it: up to its last heartbeat
@@ -218,10 +247,8 @@ _UNRECORDED_SECONDS = """max(0, ifnull(CASE WHEN lease_owner IS NOT NULL THEN
 
 
 def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) -> bool:
-    """Take the run's lease if it still belongs to `instead_of` (None: to no process); True on success.
-
-    The working time of `instead_of` is added to the run's.
-    """
+    """Take the run's lease if it still belongs to `instead_of` (None: to no process); True on success. The working time
+    of `instead_of` is added to the run's."""
     with db.transaction():
         cursor = db.execute(
             f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
@@ -286,9 +313,7 @@ def mark_ended(db: Database, run_id: int, owner: str | None, state: RunState) ->
 
 def reset_failed(db: Database, run_id: int) -> int:
     """Set the failed calls of a run back to planned and delete its failed verdicts; returns the number of calls.
-
-    Attempts, tokens and cost stay, because they were spent.
-    """
+    Attempts, tokens and cost stay, because they were spent."""
     with db.transaction():
         for table in ("verdicts", "superseded_verdicts"):
             db.execute(f"DELETE FROM {table} WHERE run_id = ? AND state = 'failed'", (run_id,))
@@ -302,26 +327,26 @@ def reset_failed(db: Database, run_id: int) -> int:
 
 def rename_run(db: Database, run_id: int, name: str) -> None:
     """Give a run a name; an empty name removes it. Raises NotFoundError, and UsageError if it is too long."""
-    run_row(db, run_id)
-    with db.transaction():
-        db.execute("UPDATE runs SET name = ? WHERE id = ?", (sane_name(name, "the run"), run_id))
+    run_summary(db, run_id)
+    db.change("runs", run_id, name=sane_name(name, "the run"))
 
 
 def delete_run(db: Database, run_id: int) -> None:
     """Delete a run with its calls, answers and verdicts, and its rater if the rater has nothing else. Verdicts of the
-    rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file.
-    """
+    rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file."""
     from recjudge_tui.store.calls import restore_superseded
 
-    row = run_row(db, run_id)
+    rater = db.found("SELECT rater_id FROM runs WHERE id = ?", (run_id,))
+    if rater is None:
+        raise _no_run(run_id)
     with db.transaction():
         db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
-        restore_superseded(db, row["rater_id"])
+        restore_superseded(db, rater)
         db.execute(
             f"""DELETE FROM raters WHERE id = ?1 AND kind IN {sql_list(RUN_RATERS)}
                AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)
                AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)""",
-            (row["rater_id"],),
+            (rater,),
         )
         merge_search_index(db)
     empty_log(db)
@@ -331,8 +356,7 @@ def delete_run(db: Database, run_id: int) -> None:
 
 
 class RunGroup(NamedTuple):
-    """A group of one rater's runs. `request` is JSON, None for runs older than this record; `runs` has run ids by
-    stage."""
+    """A group of one rater's runs. `request` is JSON, None for runs older than this record; `runs` has run ids by stage."""
 
     id: int
     project_id: int
@@ -366,26 +390,21 @@ def _groups(db: Database, condition: str, value: int) -> list[RunGroup]:
 
 def create_group(db: Database, kind: str, request: str, runs: dict[str, int]) -> int:
     """Create a group of these runs of one rater, by stage; returns its id."""
-    first = min(runs.values())
     with db.transaction():
-        group_id = db.insert(
-            """INSERT INTO run_groups (project_id, rater_id, kind, request, created_at)
-               SELECT project_id, rater_id, ?, ?, ? FROM runs WHERE id = ?""",
-            (kind, request, now(), first),
-        )
+        first = db.row("SELECT project_id, rater_id FROM runs WHERE id = ?", (min(runs.values()),))
+        assert first is not None
+        group_id = db.add("run_groups", **dict(first), kind=kind, request=request, created_at=now())
         for stage, run_id in runs.items():
             join_group(db, group_id, stage, run_id)
     return group_id
 
 
 def join_group(db: Database, group_id: int, stage: str, run_id: int) -> None:
-    with db.transaction():
-        db.execute("UPDATE runs SET group_id = ?, stage = ? WHERE id = ?", (group_id, stage, run_id))
+    db.change("runs", run_id, group_id=group_id, stage=stage)
 
 
 def set_request(db: Database, group_id: int, request: str) -> None:
-    with db.transaction():
-        db.execute("UPDATE run_groups SET request = ? WHERE id = ?", (request, group_id))
+    db.change("run_groups", group_id, request=request)
 
 
 class OtherStage(NamedTuple):
@@ -436,23 +455,6 @@ class FinishedCall(NamedTuple):
     occasion: Occasion = NO_OCCASION
 
 
-class CallTroubles(NamedTuple):
-    """`retried` calls succeeded after more than one attempt; `kinds`: the failed calls by kind, most frequent first."""
-
-    retried: int
-    kinds: tuple[tuple[str, int], ...]
-
-
-class MarkedCounts(NamedTuple):
-    """The numbers of verdicts with flagged items, of verdicts that flip when the order is swapped, and of verdicts
-    asked in both orders.
-    """
-
-    flagged: int
-    flips: int
-    both_orders: int
-
-
 class VerdictCount(NamedTuple):
     """How many verdicts of a run on a system or a pair of systems have this label; `value` is the label's value."""
 
@@ -471,11 +473,8 @@ class ActiveRun(NamedTuple):
 
 
 class NewestRun(NamedTuple):
-    """A run as one line of a list.
-
-    `calls` and `finished` count its calls, but are 0 if the run is done. `state` is as stored: the process of a
-    running run may have died. `ended` is empty until the run is over.
-    """
+    """A run as one line of a list. `calls` and `finished` count its calls, but are 0 if the run is done. `state` is as
+    stored: the process of a running run may have died. `ended` is empty until the run is over."""
 
     run_id: int
     rater: str
@@ -490,19 +489,18 @@ class NewestRun(NamedTuple):
 
 def newest_runs(db: Database, project_id: int, limit: int) -> tuple[NewestRun, ...]:
     """The newest runs of a project, newest first. Counts calls only for runs that are not done."""
-    return tuple(
-        db.records(
-            NewestRun,
-            """SELECT ru.id, r.name, ru.protocol, ru.state,
+    rows = db.records(
+        NewestRun,
+        """SELECT ru.id, r.name, ru.protocol, ru.state,
              CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
              CASE WHEN ru.state = 'done' THEN 0 ELSE
                (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed')) END,
              (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed'),
              ru.created_at, ifnull(ru.finished_at, '')
            FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?""",
-            (project_id, limit),
-        )
+        (project_id, limit),
     )
+    return tuple(rows)
 
 
 def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[FinishedCall]:
@@ -530,34 +528,40 @@ def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[Fini
 def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list[tuple[str, float | None]]:
     """(finish time, latency in seconds or None if cached) of the newest calls that finished at `since` or later,
     oldest first."""
-    rows = db.rows(
-        """SELECT finished_at, CASE WHEN cached_from IS NULL THEN latency_s END FROM calls
-           WHERE run_id = ? AND state IN ('done', 'failed') AND finished_at >= ? ORDER BY finished_at DESC LIMIT ?""",
-        (run_id, since, limit),
-    )
-    return [(row[0], row[1]) for row in reversed(rows)]
+    sql = """SELECT finished_at, CASE WHEN cached_from IS NULL THEN latency_s END FROM calls
+             WHERE run_id = ? AND state IN ('done', 'failed') AND finished_at >= ? ORDER BY finished_at DESC LIMIT ?"""
+    return [*db.tuples(sql, (run_id, since, limit))][::-1]
+
+
+class CallTroubles(NamedTuple):
+    """`retried` calls succeeded after more than one attempt; `kinds`: the failed calls by kind, most frequent first."""
+
+    retried: int
+    kinds: tuple[tuple[str, int], ...]
 
 
 def call_troubles(db: Database, run_id: int) -> CallTroubles:
-    retried = db.value(
+    retried = db.number(
         "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1", (run_id,)
     )
-    kinds = db.rows(
-        """SELECT error_kind, count(*) AS n FROM calls WHERE run_id = ? AND state = 'failed'
-           GROUP BY error_kind ORDER BY n DESC, error_kind""",
-        (run_id,),
-    )
-    return CallTroubles(retried, tuple((row[0], row[1]) for row in kinds))
+    return CallTroubles(retried, tuple((row["error_kind"], row["calls"]) for row in run_failures(db, run_id)))
+
+
+class MarkedCounts(NamedTuple):
+    """Verdicts with flagged items; those that flip when the order is swapped, of those asked in both orders."""
+
+    flagged: int
+    flips: int
+    both_orders: int
 
 
 def marked_counts(db: Database, run_id: int) -> MarkedCounts:
-    row = db.row(
+    return db.records(
+        MarkedCounts,
         """SELECT ifnull(sum(flag_count > 0), 0), ifnull(sum(order_consistent = 0), 0), count(order_consistent)
            FROM verdicts WHERE run_id = ?""",
         (run_id,),
-    )
-    assert row is not None
-    return MarkedCounts(*row)
+    )[0]
 
 
 def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
@@ -599,27 +603,11 @@ def active_runs(db: Database) -> list[ActiveRun]:
 # ---- conditions --------------------------------------------------------------------------------------------------
 
 
-class RunConditions(NamedTuple):
-    """One run. `judge`, `identity` and `settings` are JSON as stored, `identity` empty if no server was asked."""
-
-    id: int
-    rater: str
-    kind: RaterKind
-    protocol: str
-    judge: str
-    identity: str
-    settings: str
-    prompt: UsedPrompt
-
-
 class CallTotals(NamedTuple):
-    """The calls of some runs. `calls` have ended, `open` have not; `reused` took their answer from calls of earlier
-    runs.
-
+    """The calls of some runs. `calls` have ended, `open` have not; `reused` took their answer from calls of earlier runs.
     `first` and `last` (ISO 8601 UTC, empty if no call was sent) are when the calls that were sent ended. `cases`, `users`
     and `occasions` are those of all calls. `failures` is kind of error -> calls, most frequent first; `models` are those
-    that replies name; `refused` are parameters that a server refused and that were therefore not sent.
-    """
+    that replies name; `refused` are parameters that a server refused and that were therefore not sent."""
 
     calls: int
     failed: int
@@ -635,54 +623,48 @@ class CallTotals(NamedTuple):
     refused: tuple[str, ...]
 
 
-def run_conditions(db: Database, project_id: int) -> list[RunConditions]:
-    """The runs of a project, oldest first."""
+def run_conditions(db: Database, project_id: int) -> list[tuple[sqlite3.Row, UsedPrompt]]:
+    """The runs of a project as in `run_row`, oldest first, each with which text its prompt is."""
     from recjudge_tui.store.prompts import used_prompt
 
-    rows = db.rows(
-        """SELECT ru.id, r.name, r.kind, ru.protocol, ru.judge, ifnull(ru.identity, ''), ru.settings, ru.prompt_id
-           FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id""",
-        (project_id,),
-    )
-    prompts = {number: used_prompt(db, number) for number in {row["prompt_id"] for row in rows}}
-    return [RunConditions._make([*tuple(row)[:-1], prompts[row["prompt_id"]]]) for row in rows]
+    runs = stored_runs(db, project_id=project_id)
+    prompts = {number: used_prompt(db, number) for number in {run["prompt_id"] for run in runs}}
+    return [(run, prompts[run["prompt_id"]]) for run in runs]
 
 
 def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
     """The calls of these runs together."""
     chosen = (json.dumps(sorted(runs)),)
+    among = "IN (SELECT value FROM json_each(?))"
     calls = db.row(
-        """SELECT ifnull(sum(state <> 'planned'), 0), ifnull(sum(state = 'failed'), 0),
+        f"""SELECT ifnull(sum(state <> 'planned'), 0), ifnull(sum(state = 'failed'), 0),
              ifnull(sum(cached_from IS NOT NULL), 0), ifnull(sum(state = 'planned'), 0),
              ifnull(min(CASE WHEN cached_from IS NULL THEN finished_at END), ''),
              ifnull(max(CASE WHEN cached_from IS NULL THEN finished_at END), '')
-           FROM calls WHERE run_id IN (SELECT value FROM json_each(?))""",
+           FROM calls WHERE run_id {among}""",
         chosen,
     )
     cases = db.row(
-        """SELECT count(*), count(DISTINCT user_id), count(DISTINCT json_array(user_id, context, served_at)) FROM cases
-           WHERE id IN (SELECT case_id FROM run_cases WHERE run_id IN (SELECT value FROM json_each(?)))""",
-        chosen,
-    )
-    failures = db.rows(
-        """SELECT error_kind, count(*) FROM calls WHERE run_id IN (SELECT value FROM json_each(?)) AND state = 'failed'
-           GROUP BY 1 ORDER BY 2 DESC, 1""",
-        chosen,
-    )
-    models = db.rows(
-        """SELECT DISTINCT model FROM calls
-           WHERE run_id IN (SELECT value FROM json_each(?)) AND model IS NOT NULL AND model <> '' ORDER BY 1""",
-        chosen,
-    )
-    refused = db.rows(
-        """SELECT DISTINCT d.value FROM calls k, json_each(k.sent, '$.dropped') d
-           WHERE k.run_id IN (SELECT value FROM json_each(?)) AND k.sent IS NOT NULL ORDER BY 1""",
+        f"""SELECT count(*), count(DISTINCT user_id), count(DISTINCT json_array(user_id, context, served_at)) FROM cases
+            WHERE id IN (SELECT case_id FROM run_cases WHERE run_id {among})""",
         chosen,
     )
     assert calls is not None
     assert cases is not None
-    named = (tuple(row[0] for row in rows) for rows in (models, refused))
-    return CallTotals._make([*calls, *cases, {row[0]: row[1] for row in failures}, *named])
+    failures = db.pairs(
+        f"""SELECT error_kind, count(*) FROM calls WHERE run_id {among} AND state = 'failed'
+            GROUP BY 1 ORDER BY 2 DESC, 1""",
+        chosen,
+    )
+    models = db.column(
+        f"SELECT DISTINCT model FROM calls WHERE run_id {among} AND model <> '' ORDER BY 1", chosen
+    )
+    refused = db.column(
+        f"""SELECT DISTINCT d.value FROM calls k, json_each(k.sent, '$.dropped') d
+            WHERE k.run_id {among} AND k.sent IS NOT NULL ORDER BY 1""",
+        chosen,
+    )
+    return CallTotals._make((*calls, *cases, failures, tuple(models), tuple(refused)))
 
 
 # ---- early stopping ----------------------------------------------------------------------------------------------
@@ -728,34 +710,26 @@ def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int
 
 def changed_since(db: Database, project_id: int, time: str) -> bool:
     """Whether lists, items, users or events were imported after a time, or an import of them was undone."""
-    return bool(
-        db.value(
-            """SELECT count(*) FROM imports WHERE project_id = ?1 AND kind IN ('items', 'users', 'events', 'lists')
-                 AND (created_at > ?2 OR ifnull(undone_at, '') > ?2)""",
-            (project_id, time),
-        )
+    return db.any(
+        """SELECT 1 FROM imports WHERE project_id = ?1 AND kind IN ('items', 'users', 'events', 'lists')
+             AND (created_at > ?2 OR ifnull(undone_at, '') > ?2)""",
+        (project_id, time),
     )
 
 
 def label_counts(db: Database, run_id: int, aspect: str) -> list[tuple[str, float, int]]:
     """(system, value, verdicts) of a run on single lists, failed ones left out."""
-    return [
-        (row[0], row[1], row[2])
-        for row in db.rows(
-            """SELECT c.system_a, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
-               WHERE v.run_id = ? AND v.aspect = ? AND v.state = 'ok' GROUP BY 1, 2 ORDER BY 1, 2""",
-            (run_id, aspect),
-        )
-    ]
+    sql = """SELECT c.system_a, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
+             WHERE v.run_id = ? AND v.aspect = ? AND v.state = 'ok' GROUP BY 1, 2 ORDER BY 1, 2"""
+    return list(db.tuples(sql, (run_id, aspect)))
 
 
 def run_systems(db: Database, run_id: int) -> list[str]:
     """The systems whose lists a run contains, by name."""
     return db.column(
-        """SELECT DISTINCT system FROM (
-                 SELECT c.system_a AS system FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?1
-                 UNION SELECT c.system_b FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?1)
-               WHERE system <> '' ORDER BY system""",
+        """WITH judged AS (SELECT c.* FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?)
+           SELECT system_a FROM judged WHERE system_a <> '' UNION SELECT system_b FROM judged WHERE system_b <> ''
+           ORDER BY 1""",
         (run_id,),
     )
 
@@ -764,11 +738,8 @@ def run_systems(db: Database, run_id: int) -> list[str]:
 
 
 class ServedModel(NamedTuple):
-    """The model that answered one run.
-
-    `name` and `digest` come from the server, empty if it did not say; `models` are those named in the replies.
-    `replies` of the `calls` were answered, `cached` of them from an earlier run.
-    """
+    """The model that answered one run. `name` and `digest` come from the server, empty if it did not say; `models` are
+    those named in the replies. `replies` of the `calls` were answered, `cached` of them from an earlier run."""
 
     run_id: int
     judge: str
@@ -780,26 +751,6 @@ class ServedModel(NamedTuple):
     cached: int
     created_at: str
     replies: int
-
-
-class RunIdentity(NamedTuple):
-    """The model that answered one run: as in `ServedModel`, but `models` are those named in the replies on its first
-    and last case; `replies`: whether there are any.
-    """
-
-    judge: str
-    prompt: str
-    name: str
-    digest: str
-    models: tuple[str, ...]
-    replies: bool
-
-
-class PromptMatch(NamedTuple):
-    """The number of calls that two raters share (case, order, aspect, sample), and how many have a changed prompt."""
-
-    calls: int
-    changed: int
 
 
 def judges_used(db: Database) -> list[sqlite3.Row]:
@@ -833,10 +784,8 @@ def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> N
 
 
 def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
-    """The result of the last probe of this judge at these servers; None without a probe.
-
-    A record that this version cannot read is ignored.
-    """
+    """The result of the last probe of this judge at these servers; None without a probe. A record that this version
+    cannot read is ignored."""
     from recjudge_tui.domain.judge import Capabilities
 
     text = db.value(
@@ -854,11 +803,9 @@ def _servers(judge: JudgeSpec) -> str:
 
 
 def seconds_a_call(db: Database, judge: str) -> float | None:
-    """Wall-clock seconds per call in the judge's last run that sent calls, at that run's concurrency.
-
-    Without such a run, the latency of the newest probe divided by the judge's concurrency. A probe's calls are small,
-    so this is a low estimate. None without either.
-    """
+    """Wall-clock seconds per call in the judge's last run that sent calls, at that run's concurrency. Without such a run,
+    the latency of the newest probe divided by the judge's concurrency. A probe's calls are small, so this is a low
+    estimate. None without either."""
     seconds: float | None = db.value(
         """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
            WHERE ru.id = (
@@ -877,58 +824,36 @@ def seconds_a_call(db: Database, judge: str) -> float | None:
 
 def model_owners(db: Database, judge: JudgeSpec) -> tuple[str, ...]:
     """What the judge's servers named as the owners of their models in its newest run that reached them."""
-    listed: str | None = db.value(
-        """SELECT json_extract(identity, '$.details.servers') FROM runs
-           WHERE json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)
-             AND json_extract(identity, '$.details.servers') IS NOT NULL ORDER BY id DESC LIMIT 1""",
+    owners = db.column(
+        """SELECT o.value FROM json_each((SELECT json_extract(identity, '$.details.servers') FROM runs
+             WHERE json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)
+               AND json_type(identity, '$.details.servers') = 'array' ORDER BY id DESC LIMIT 1)) o
+           WHERE o.type = 'text'""",
         (judge.spec, json.dumps(judge.base_urls)),
     )
-    owners = json.loads(listed) if listed else []
-    return tuple(owner for owner in owners if isinstance(owner, str)) if isinstance(owners, list) else ()
+    return tuple(owners)
 
 
-def served_models(db: Database, project_id: int, rater: str, protocols: set[str]) -> list[ServedModel]:
+def served_models(db: Database, project_id: int, rater: str, protocols: Collection[str]) -> list[ServedModel]:
     """The model behind each of the rater's runs of these protocols, oldest first; empty for a rater without runs."""
     rows = db.rows(
         """SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
              ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
-             (SELECT json_group_array(model) FROM (SELECT DISTINCT model FROM calls
-                WHERE run_id = ru.id AND model IS NOT NULL ORDER BY model)),
-             (SELECT count(*) FROM calls WHERE run_id = ru.id),
-             (SELECT count(*) FROM calls WHERE run_id = ru.id AND cached_from IS NOT NULL), ru.created_at,
-             (SELECT count(*) FROM calls WHERE run_id = ru.id AND state = 'done')
+             json_group_array(DISTINCT k.model) FILTER (WHERE k.model IS NOT NULL), count(k.id),
+             count(k.cached_from), ru.created_at, ifnull(sum(k.state = 'done'), 0)
            FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
+           LEFT JOIN calls k ON k.run_id = ru.id
            WHERE ru.project_id = ? AND r.name = ? AND ru.protocol IN (SELECT value FROM json_each(?))
-           ORDER BY ru.id""",
+           GROUP BY ru.id ORDER BY ru.id""",
         (project_id, rater, json.dumps(sorted(protocols))),
     )
-    return [ServedModel(*row)._replace(models=tuple(json.loads(row[5]))) for row in rows]
+    return [ServedModel(*row)._replace(models=tuple(sorted(json.loads(row[5])))) for row in rows]
 
 
-def run_identities(db: Database, project_id: int, rater: str, protocol: str) -> dict[int, RunIdentity]:
-    """Run id -> the model that answered it, oldest first, for the rater's runs of a protocol.
-
-    Reads only two calls of each run, so it stays fast with many calls.
-    """
-    named = "SELECT model FROM calls WHERE run_id = ru.id AND model IS NOT NULL ORDER BY case_id"
-    rows = db.rows(
-        f"""SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
-              ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
-              ({named} LIMIT 1), ({named} DESC LIMIT 1),
-              EXISTS (SELECT 1 FROM calls WHERE run_id = ru.id AND state = 'done')
-            FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
-            WHERE ru.project_id = ? AND r.name = ? AND ru.protocol = ? ORDER BY ru.id""",
-        (project_id, rater, protocol),
-    )
-    return {
-        run: RunIdentity(judge, prompt, name, digest, tuple(sorted({first, last} - {None})), bool(replies))
-        for run, judge, prompt, name, digest, first, last, replies in rows
-    }
-
-
-def prompt_match(db: Database, later: list[ServedModel], earlier: list[ServedModel]) -> PromptMatch:
-    """Compare the prompts of two raters' runs by the hash of texts and schema, over finished calls."""
-    row = db.row(
+def prompt_match(db: Database, later: list[ServedModel], earlier: list[ServedModel]) -> tuple[int, int]:
+    """How many finished calls the two raters' runs share (case, order, aspect, sample), and how many of them have a changed
+    prompt, by the hash of texts and schema."""
+    [(calls, changed)] = db.tuples(
         """SELECT count(*), ifnull(sum(a.content_hash <> b.content_hash), 0) FROM calls a
            JOIN calls b ON b.case_id = a.case_id AND b.list_order = a.list_order AND b.aspect = a.aspect
              AND b.sample = a.sample AND b.run_id IN (SELECT value FROM json_each(?2))
@@ -936,8 +861,7 @@ def prompt_match(db: Database, later: list[ServedModel], earlier: list[ServedMod
              AND a.content_hash IS NOT NULL AND b.content_hash IS NOT NULL""",
         tuple(json.dumps([run.run_id for run in runs]) for runs in (later, earlier)),
     )
-    assert row is not None
-    return PromptMatch(*row)
+    return calls, changed
 
 
 def newest_judges(db: Database, project_id: int) -> dict[str, str]:

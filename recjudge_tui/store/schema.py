@@ -1,8 +1,6 @@
-"""Opens a database file: makes the schema of a new one, and refuses a file whose schema is not exactly ours.
-
-Constraints and triggers act whenever a table is written, and views determine what is read. All come with the file, and
-the file may come from anybody.
-"""
+"""Opens a database file: makes the schema of a new one, and refuses a file whose schema is not exactly ours. Constraints
+and triggers act whenever a table is written, and views determine what is read. All come with the file, and the file may
+come from anybody."""
 
 from __future__ import annotations
 
@@ -50,13 +48,10 @@ def connect(
     notify: Callable[[str], None] | None = None,
     read_only: bool = False,
 ) -> Database:
-    """Open the file, and make the schema if it is new.
-
-    With `read_only`, or if the file cannot be written, nothing is changed: a missing or empty file is an error.
-    `notify` receives a line of text if the file could not be written. Without `one_thread`, several threads may use the
-    connection, but the caller must make sure that only one does at a time. Raises StoreError when the file cannot be
-    opened, is damaged, or does not have exactly our schema.
-    """
+    """Open the file, and make the schema if it is new. With `read_only`, or if the file cannot be written, nothing is
+    changed: a missing or empty file is an error. `notify` receives a line of text if the file could not be written.
+    Without `one_thread`, several threads may use the connection, but the caller must make sure that only one does at a
+    time. Raises StoreError when the file cannot be opened, is damaged, or does not have exactly our schema."""
     if (must_exist or read_only) and not path.exists():
         raise StoreError(f"no database at {path}", next_step="Name it with --db or RECJUDGE_DB.")
     if not read_only and is_read_only(path):
@@ -127,12 +122,9 @@ class _Object(NamedTuple):
 
 
 def check_schema(database: Database) -> bool:
-    """Whether the file is empty. Raises StoreError if it is not ours.
-
-    Our tables, indexes, triggers and views must be exactly those of the migration. What a reader added is left alone,
-    except for triggers and indexes on our tables, and triggers on tables whose rows SQLite changes along with ours
-    because of a foreign key.
-    """
+    """Whether the file is empty. Raises StoreError if it is not ours. Our tables, indexes, triggers and views must be
+    exactly those of the migration. What a reader added is left alone, except for triggers and indexes on our tables, and
+    triggers on tables whose rows SQLite changes along with ours because of a foreign key."""
     # one statement, because another process may be creating the file right now
     found = {_Object(*row) for row in database.rows(_OBJECTS) if not row["name"].startswith("sqlite_")}
     if not found:
@@ -262,11 +254,9 @@ class FileReport(NamedTuple):
 
 
 def inspect_file(path: Path) -> FileReport | None:
-    """Check the file without changing it; None if it does not exist.
-
-    `faults` are the first three that SQLite's quick_check reports. `key_names` are the environment variables from which
-    runs take their API keys and headers. Raises StoreError when the file cannot be read or `check_schema` refuses it.
-    """
+    """Check the file without changing it; None if it does not exist. `faults` are the first three that SQLite's
+    quick_check reports. `key_names` are the environment variables from which runs take their API keys and headers. Raises
+    StoreError when the file cannot be read or `check_schema` refuses it."""
     if not path.exists():
         return None
     with explained(path):

@@ -11,7 +11,7 @@ from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.filters import DECIDED, conditions
-from recjudge_tui.store.raters import ensure_rater, find_rater
+from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
 
 Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
 DECISIONS = ("accept", "dismiss", "override")
@@ -58,11 +58,9 @@ def record(
     label: str = "",
     value: float | None = None,
 ) -> int:
-    """Add a row about a verdict and return its id. An override also stores the verdict of the rater `reader`.
-
-    Raises NotFoundError when the verdict no longer exists, UsageError when a note or tag is empty or longer than
-    LONGEST_TEXT, or when the reader's name belongs to another kind of rater.
-    """
+    """Add a row about a verdict and return its id. An override also stores the verdict of the rater `reader`. Raises
+    NotFoundError when the verdict no longer exists, UsageError when a note or tag is empty or longer than LONGEST_TEXT,
+    or when the reader's name belongs to another kind of rater."""
     text = text.strip()
     if action in ("note", "tag") and not text:
         raise UsageError(f"the {action} is empty", next_step="Write some text.")
@@ -73,7 +71,7 @@ def record(
         )
     with db.transaction():
         verdict = db.row(
-            """SELECT v.id, v.project_id, v.case_id, v.aspect, v.protocol, r.name AS rater
+            """SELECT v.id AS verdict_id, v.project_id, v.case_id, v.aspect, v.protocol, r.name AS rater
                FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?""",
             (verdict_id,),
         )
@@ -81,24 +79,18 @@ def record(
             raise NotFoundError(
                 "this verdict no longer exists", "Its run or import was deleted in the meantime."
             )
-        row = db.insert(
-            """INSERT INTO triage_log (project_id, case_id, verdict_id, rater, aspect, protocol, reader, action, label,
-                 value, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                *(verdict["project_id"], verdict["case_id"], verdict_id, verdict["rater"], verdict["aspect"]),
-                *(verdict["protocol"], reader, action, label, value, text, now()),
-            ),
-        )
+        row = db.add(
+            "triage_log", **dict(verdict), reader=reader, action=action, label=label, value=value, text=text,
+            created_at=now(),
+        )  # fmt: skip
         if action == "override":
             _restate(db, verdict["project_id"], reader, verdict["case_id"], verdict["aspect"])
     return row
 
 
 def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
-    """Undo the reader's newest action that is not undone; returns it, or None when there is none.
-
-    An earlier override takes effect again.
-    """
+    """Undo the reader's newest action that is not undone; returns it, or None when there is none. An earlier override
+    takes effect again."""
     with db.transaction():
         newest = db.row(
             f"{_ENTRIES} WHERE project_id = ? AND reader = ? AND standing ORDER BY log_id DESC LIMIT 1",
@@ -107,13 +99,17 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
         if newest is None:
             return None
         entry = _entry(newest)
-        db.execute(
-            """INSERT INTO triage_log (project_id, case_id, verdict_id, rater, aspect, protocol, reader, action, undoes,
-                 created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'undo', ?, ?)""",
-            (
-                *(project_id, entry.case_id, entry.verdict_id, entry.rater, entry.aspect, entry.protocol),
-                *(reader, entry.id, now()),
-            ),
+        about = {
+            name: getattr(entry, name) for name in ("case_id", "verdict_id", "rater", "aspect", "protocol")
+        }
+        db.add(
+            "triage_log",
+            project_id=project_id,
+            **about,
+            reader=reader,
+            action="undo",
+            undoes=entry.id,
+            created_at=now(),
         )
         if entry.action == "override":
             _restate(db, project_id, reader, entry.case_id, entry.aspect)
@@ -122,16 +118,12 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
 
 def verdict_entries(db: Database, verdict_id: int) -> tuple[LogEntry, ...]:
     """All rows about a verdict, oldest first, including undone ones."""
-    return tuple(
-        _entry(row) for row in db.rows(f"{_ENTRIES} WHERE verdict_id = ? ORDER BY log_id", (verdict_id,))
-    )
+    return tuple(map(_entry, db.rows(f"{_ENTRIES} WHERE verdict_id = ? ORDER BY log_id", (verdict_id,))))
 
 
 def project_entries(db: Database, project_id: int) -> tuple[LogEntry, ...]:
     """The whole log of a project, oldest first."""
-    return tuple(
-        _entry(row) for row in db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,))
-    )
+    return tuple(map(_entry, db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,))))
 
 
 def triage_states(db: Database, ids: Sequence[int]) -> dict[int, TriageState]:
@@ -183,16 +175,8 @@ def _restate(db: Database, project_id: int, reader: str, case_id: int, aspect: s
             (find_rater(db, project_id, reader), case_id, aspect),
         )
         return
-    db.execute(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'override', ?)
-           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
-             label = excluded.label, created_at = excluded.created_at""",
-        (
-            *(project_id, ensure_rater(db, project_id, reader, "reader"), case_id, aspect, last["protocol"]),
-            *(last["value"], last["label"], now()),
-        ),
-    )
+    about = (ensure_rater(db, project_id, reader, "reader"), case_id, aspect, last["protocol"])
+    put_verdict(db, about, (last["value"], last["label"]), "override")
 
 
 _ENTRIES = """SELECT log_id, verdict_id, case_id, rater, aspect, protocol, reader, action, label, value, text, undoes,
@@ -200,8 +184,7 @@ _ENTRIES = """SELECT log_id, verdict_id, case_id, rater, aspect, protocol, reade
 
 
 def _entry(row: sqlite3.Row) -> LogEntry:
-    values = tuple(row)
-    return LogEntry._make((*values[:12], bool(values[12]), values[13]))
+    return LogEntry(*row)._replace(active=bool(row["standing"]))
 
 
 class Choices(NamedTuple):
@@ -213,11 +196,9 @@ class Choices(NamedTuple):
 
 
 def choices(db: Database, verdict_id: int) -> Choices:
-    """The answers that can replace a verdict: the labels or the scale of its prompt.
-
-    For a verdict without a run, those of the prompt of the protocol's newest run, else of the protocol's newest prompt;
-    without a prompt, the labels given so far. Raises NotFoundError, or UsageError when there are none.
-    """
+    """The answers that can replace a verdict: the labels or the scale of its prompt. For a verdict without a run, those
+    of the prompt of the protocol's newest run, else of the protocol's newest prompt; without a prompt, the labels given
+    so far. Raises NotFoundError, or UsageError when there are none."""
     from recjudge_tui.store.prompts import prompt_by_id
 
     verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
@@ -252,10 +233,8 @@ def choices(db: Database, verdict_id: int) -> Choices:
 
 
 def parse_choice(db: Database, verdict_id: int, wanted: str) -> tuple[str, float]:
-    """The (label, value) among the choices that matches `wanted`, ignoring case.
-
-    A prefix is enough if only one label has it. Raises NotFoundError, or UsageError naming the choices.
-    """
+    """The (label, value) among the choices that matches `wanted`, ignoring case. A prefix is enough if only one label has
+    it. Raises NotFoundError, or UsageError naming the choices."""
     offered = choices(db, verdict_id)
     if not offered.labels:
         try:

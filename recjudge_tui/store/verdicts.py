@@ -14,7 +14,7 @@ from recjudge_tui.domain.protocols import question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.cases import of_several_occasions
-from recjudge_tui.store.database import Database, explained, now
+from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import (
     about_systems,
     apart,
@@ -33,11 +33,8 @@ from recjudge_tui.store.filters import (
     conditions,
     word_query,
 )
-from recjudge_tui.store.raters import ensure_rater, find_rater
+from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
 from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, undecided, verdict_entries
-
-# ---- listing -----------------------------------------------------------------------------------------------------
-
 
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
@@ -61,20 +58,10 @@ class Opinions(NamedTuple):
     n: int
 
 
-class JudgedRun(NamedTuple):
-    """A run with verdicts, and its rater."""
-
-    id: int
-    judge: str
-
-
 class VerdictRow(NamedTuple):
-    """One row of the list.
-
-    `people` are the answers of annotators and users on this question, the most frequent first. `votes` are the numbers of
-    people and judges per value on it, highest first; `spread` is the highest value minus the lowest (None with fewer
-    than two votes). `several_occasions`: the user has more than one.
-    """
+    """One row of the list. `people` are the answers of annotators and users on this question, the most frequent first.
+    `votes` are the numbers of people and judges per value on it, highest first; `spread` is the highest value minus the
+    lowest (None with fewer than two votes). `several_occasions`: the user has more than one."""
 
     verdict_id: int
     case_id: int
@@ -111,10 +98,8 @@ def filtered_ids(
     limit: int | None = None,
     after: int = 0,
 ) -> array[int]:
-    """The ids of the verdicts that pass the filter, sorted by `sort` (a key of SORTS).
-
-    Only ids above `after`; with `sort="id"` these are the new ones. `limit` is for a first page.
-    """
+    """The ids of the verdicts that pass the filter, sorted by `sort` (a key of SORTS). Only ids above `after`; with
+    `sort="id"` these are the new ones. `limit` is for a first page."""
     where, parameters = conditions(project_id, chosen, by_case=sort == "case")
     since = "v.id > :after AND " if after else ""
     sql = f"SELECT v.id FROM verdicts v WHERE {since}{where} ORDER BY {SORTS[sort]} LIMIT :limit"
@@ -122,10 +107,8 @@ def filtered_ids(
 
 
 def first_ids(db: Database, project_id: int, chosen: VerdictFilter, sort: str, limit: int) -> array[int]:
-    """A fast first page of `filtered_ids`: for words, the first hits of the full-text index.
-
-    Words may also occur elsewhere, so this page can miss verdicts that the whole list has.
-    """
+    """A fast first page of `filtered_ids`: for words, the first hits of the full-text index. Words may also occur
+    elsewhere, so this page can miss verdicts that the whole list has."""
     search = word_query(chosen)
     if search is None:
         return filtered_ids(db, project_id, chosen, sort, limit=limit)
@@ -137,13 +120,7 @@ def first_ids(db: Database, project_id: int, chosen: VerdictFilter, sort: str, l
 
 
 def _ids(db: Database, sql: str, parameters: Parameters) -> array[int]:
-    cursor = db.execute(sql, parameters)
-    cursor.row_factory = None
-    ids: array[int] = array("q")
-    with explained(db.path):
-        while chunk := cursor.fetchmany(5000):
-            ids.extend(row[0] for row in chunk)
-    return ids
+    return array("q", (row[0] for row in db.tuples(sql, parameters)))
 
 
 def count_verdicts(db: Database, project_id: int) -> int:
@@ -156,16 +133,16 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
     wanted = json.dumps(list(ids))
     listed = db.rows(
         f"""
-        SELECT v.id, v.case_id, r.name AS rater, r.kind, v.protocol, v.aspect, v.label, v.value, v.confidence,
-          v.state, v.order_consistent, v.flag_count, v.rater_id, c.user_id, c.system_a, c.system_b,
-          c.context, c.served_at, {of_several_occasions("c")} AS several,
-          CASE WHEN v.flag_count = 0 THEN '' ELSE ifnull(
+        SELECT v.id AS verdict_id, v.case_id, r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label,
+          v.value, v.confidence, v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.flag_count,
+          c.user_id, c.system_a, c.system_b, c.context, c.served_at, {of_several_occasions("c")} AS several_occasions,
+          CASE WHEN v.flag_count = 0 THEN '' ELSE coalesce(
             (SELECT f.issue FROM flags f WHERE f.verdict_id = v.id LIMIT 1),
             (SELECT f.issue FROM calls k JOIN flags f ON f.call_id = k.id
-              WHERE k.run_id = v.run_id AND k.case_id = v.case_id LIMIT 1)) END AS issue,
-          CASE WHEN v.state = 'ok' THEN '' ELSE
+              WHERE k.run_id = v.run_id AND k.case_id = v.case_id LIMIT 1), '') END AS issue,
+          CASE WHEN v.state = 'ok' THEN '' ELSE ifnull(
             (SELECT k.error_kind FROM calls k WHERE k.run_id = v.run_id AND k.case_id = v.case_id
-              AND k.state = 'failed' LIMIT 1) END AS error_kind,
+              AND k.state = 'failed' LIMIT 1), '') END AS error_kind,
           EXISTS (SELECT 1 FROM verdicts o JOIN raters q ON q.id = o.rater_id
             WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND q.kind = 'reader') AS reviewed
         FROM verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id
@@ -178,30 +155,15 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
     for row in listed:
         question = row["case_id"], row["aspect"], question_of(row["protocol"])
         others = votes.get(question, {})
-        rows[row["id"]] = VerdictRow(
-            verdict_id=row["id"],
-            case_id=row["case_id"],
-            rater=row["rater"],
-            rater_kind=row["kind"],
-            protocol=row["protocol"],
-            aspect=row["aspect"],
-            label=row["label"],
-            confidence=row["confidence"],
-            failed=row["state"] == "failed",
-            flipped=row["order_consistent"] == 0,
-            flag_count=row["flag_count"],
-            issue=row["issue"] or "",
-            error_kind=row["error_kind"] or "",
-            reviewed=bool(row["reviewed"]),
-            disagrees=_apart(row["value"], others, row["protocol"]),
+        value, least = row["value"], smallest_disagreement(row["protocol"])
+        rows[row["verdict_id"]] = VerdictRow(
+            **named_cells(row, VerdictRow._fields, ("failed", "flipped", "reviewed", "several_occasions")),
+            disagrees=value is not None and any(abs(other - value) >= least for other in others),
             votes=tuple(sorted(others.values(), reverse=True)),
-            value=row["value"],
             spread=max(others) - min(others) if sum(others.values()) > 1 else None,
-            triage=touched.get(row["id"], TriageState()),
-            user_id=row["user_id"],
+            triage=touched.get(row["verdict_id"], TriageState()),
             systems=tuple(name for name in (row["system_a"], row["system_b"]) if name),
             occasion=Occasion(row["context"], row["served_at"]),
-            several_occasions=bool(row["several"]),
             people=tuple(sorted(people.get(question, ()), key=lambda given: (-given.n, -given.value))),
         )
     return [rows[key] for key in ids if key in rows]
@@ -211,8 +173,7 @@ def _votes(
     db: Database, cases: Iterable[int]
 ) -> tuple[dict[_Question, dict[float, int]], dict[_Question, list[Opinions]]]:
     """Question -> value -> how many people and judges gave it; question -> the answers that people gave themselves
-    (without consensus).
-    """
+    (without consensus)."""
     rows = db.rows(
         f"""SELECT o.case_id, o.aspect, o.protocol, o.value, max(o.label) AS label, count(*) AS n,
               sum(q.kind IN {sql_list(FIRST_HAND)}) AS people
@@ -232,11 +193,6 @@ def _votes(
     return votes, people
 
 
-def _apart(value: float | None, others: dict[float, int], protocol: str) -> bool:
-    least = smallest_disagreement(protocol)
-    return value is not None and any(abs(other - value) >= least for other in others)
-
-
 def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
     """The first of `ids` without a decision; None if all have one."""
     for start in range(0, len(ids), _CHUNK):
@@ -246,8 +202,8 @@ def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
     return None
 
 
-def newest_judged_run(db: Database, project_id: int) -> JudgedRun | None:
-    """The newest run of a judge with verdicts about systems; None if there is none."""
+def newest_judged_run(db: Database, project_id: int) -> tuple[int, str] | None:
+    """The newest run of a judge with verdicts about systems, and its rater; None if there is none."""
     row = db.row(
         f"""SELECT ru.id, r.name FROM runs ru JOIN raters r ON r.id = ru.rater_id
             WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
@@ -255,16 +211,12 @@ def newest_judged_run(db: Database, project_id: int) -> JudgedRun | None:
             ORDER BY ru.id DESC LIMIT 1""",
         (project_id,),
     )
-    return None if row is None else JudgedRun(*row)
+    return None if row is None else (row[0], row[1])
 
 
 def run_has_confidences(db: Database, run_id: int) -> bool:
     """Whether the judge of the run says how sure it is."""
-    return bool(
-        db.value(
-            "SELECT EXISTS (SELECT 1 FROM verdicts WHERE run_id = ? AND confidence IS NOT NULL)", (run_id,)
-        )
-    )
+    return db.any("SELECT 1 FROM verdicts WHERE run_id = ? AND confidence IS NOT NULL", (run_id,))
 
 
 EXPORTED = (
@@ -293,12 +245,8 @@ def exported_rows(db: Database, ids: Sequence[int]) -> Iterator[tuple[Any, ...]]
 
 def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
     """The ids of all verdicts on these cases."""
-    return set(
-        db.column(
-            "SELECT id FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(cases)),),
-        )
-    )
+    sql = "SELECT id FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?))"
+    return set(db.column(sql, (json.dumps(list(cases)),)))
 
 
 def case_verdicts(db: Database, case_id: int) -> list[int]:
@@ -317,11 +265,9 @@ LABELLED = "labelled"
 
 
 def verdict_to_keep(db: Database, verdict_id: int, reader: str) -> int:
-    """The verdict that a reader means to keep while `verdict_id` is selected: this one, or the one just overridden.
-
-    After an override the list moves on to the next verdict. So if the reader's last action was an override, and the
-    selected verdict has no decision yet, the overridden verdict is meant.
-    """
+    """The verdict that a reader means to keep while `verdict_id` is selected: this one, or the one just overridden. After
+    an override the list moves on to the next verdict. So if the reader's last action was an override, and the selected
+    verdict has no decision yet, the overridden verdict is meant."""
     last = db.row(
         """SELECT l.verdict_id, l.action FROM verdicts v JOIN triage_log l ON l.project_id = v.project_id
            WHERE v.id = ? AND l.reader = ? ORDER BY l.id DESC LIMIT 1""",
@@ -341,11 +287,9 @@ def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
 
 
 def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
-    """Store the reader's verdict as a label of the annotator `name`; returns the annotator's number of labels.
-
-    The reader's verdict is their override, or the verdict itself if they accepted it. An existing label is replaced.
-    Raises UsageError when the reader did neither, or when `name` is a rater of another kind.
-    """
+    """Store the reader's verdict as a label of the annotator `name`; returns the annotator's number of labels. The
+    reader's verdict is their override, or the verdict itself if they accepted it. An existing label is replaced. Raises
+    UsageError when the reader did neither, or when `name` is a rater of another kind."""
     with db.transaction():
         own = db.row(
             """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
@@ -359,18 +303,9 @@ def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELL
                 "you have not decided on this verdict yet", next_step="Accept or override it first."
             )
         rater = ensure_rater(db, own["project_id"], name, "annotator")
-        db.execute(
-            """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, note,
-                 created_at) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'kept', ?, ?)
-               ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol,
-                 value = excluded.value, label = excluded.label, note = excluded.note, created_at = excluded.created_at""",
-            (
-                *(own["project_id"], rater, own["case_id"], own["aspect"], own["protocol"]),
-                *(own["value"], own["label"], f"from {reader}", now()),
-            ),
-        )
-        count: int = db.value("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater,))
-    return count
+        about = (rater, own["case_id"], own["aspect"], own["protocol"])
+        put_verdict(db, about, (own["value"], own["label"]), "kept", note=f"from {reader}")
+        return db.number("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater,))
 
 
 # ---- counted -----------------------------------------------------------------------------------------------------
@@ -380,24 +315,12 @@ def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELL
 COUNTED = "counted"
 
 
-class CountedBattles(NamedTuple):
-    """How many verdicts of a question are known only as counts."""
-
-    rater: str
-    protocol: str
-    aspect: str
-    verdicts: int
-
-
-def counted_battles(db: Database, project_id: int) -> list[CountedBattles]:
-    """By rater, protocol and aspect; read from an index of such verdicts alone."""
-    return db.records(
-        CountedBattles,
-        """SELECT r.name, v.protocol, v.aspect, count(*) FROM verdicts v INDEXED BY verdicts_counted
-             JOIN raters r ON r.id = v.rater_id
-           WHERE v.rule = 'counted' AND v.project_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3""",
-        (project_id,),
-    )
+def counted_battles(db: Database, project_id: int) -> list[tuple[str, str, str, int]]:
+    """(rater, protocol, aspect, number) of the verdicts that are known only as counts; read from an index of them alone."""
+    sql = """SELECT r.name, v.protocol, v.aspect, count(*) FROM verdicts v INDEXED BY verdicts_counted
+               JOIN raters r ON r.id = v.rater_id
+             WHERE v.rule = 'counted' AND v.project_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
+    return list(db.tuples(sql, (project_id,)))
 
 
 # ---- attention ---------------------------------------------------------------------------------------------------
@@ -428,13 +351,12 @@ class Queue(NamedTuple):
 
 
 def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterable[int] = ()) -> Queue:
-    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in
-    the filter, only for those reasons; a verdict with several reasons is listed under the first): a judge that
-    disagrees with a person on the question (largest difference first, as a share of the scale), judges that disagree
-    with each other, answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed,
-    and cases in which a text gives instructions to the judge (`suspects`, their ids). A disagreement is at least one
-    step of A/Tie/B or of the labels, half of 0..1, or two steps of 1..5.
-    """
+    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in the
+    filter, only for those reasons; a verdict with several reasons is listed under the first): a judge that disagrees with
+    a person on the question (largest difference first, as a share of the scale), judges that disagree with each other,
+    answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed, and cases in which a
+    text gives instructions to the judge (`suspects`, their ids). A disagreement is at least one step of A/Tie/B or of the
+    labels, half of 0..1, or two steps of 1..5."""
     wanted = chosen.queue() or frozenset(QUEUED)
     chosen = chosen.without("queue")
     where, parameters = conditions(project_id, chosen)
@@ -452,20 +374,12 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
         if name not in wanted or (name == "split" and one_judge):
             continue
         values = {**parameters, "suspects": json.dumps(list(suspects))}
-        _take(db, sql.replace("{where}", where), values, seen, ids)
-    return Queue(ids, tuple(starts))
-
-
-def _take(db: Database, sql: str, values: dict[str, object], seen: bytearray, ids: array[int]) -> None:
-    """Append the query's ids that are not marked in `seen`, and mark them."""
-    cursor = db.execute(sql, values)
-    cursor.row_factory = None
-    while chunk := cursor.fetchmany(5000):
-        for (key,) in chunk:
+        for (key,) in db.tuples(sql.replace("{where}", where), values):
             # verdicts newer than the queue wait for the next queue
             if key < len(seen) and not seen[key]:
                 seen[key] = 1
                 ids.append(key)
+    return Queue(ids, tuple(starts))
 
 
 def _against_people() -> str:
@@ -506,11 +420,9 @@ def _those(reason: str, order: str = "v.id") -> str:
 
 
 class ExampleSource(NamedTuple):
-    """`values`: aspect -> (label, value), from the reader, and from the verdict if it was accepted.
-
-    `prompt_id` is the newest version of the prompt, None without a prompt. `note` is the reader's last note that was
-    not undone. `reasoning` and `flags` (item, issue, reason) are the judge's, for accepted verdicts only.
-    """
+    """`values`: aspect -> (label, value), from the reader, and from the verdict if it was accepted. `prompt_id` is the
+    newest version of the prompt, None without a prompt. `note` is the reader's last note that was not undone. `reasoning`
+    and `flags` (item, issue, reason) are the judge's, for accepted verdicts only."""
 
     case_id: int
     prompt_id: int | None
@@ -535,44 +447,38 @@ def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
     own = [entry for entry in verdict_entries(db, verdict_id) if entry.reader == reader and entry.active]
     decision = next((entry.action for entry in reversed(own) if entry.action in DECISIONS), "")
     note = next((entry.text for entry in reversed(own) if entry.action == "note"), "")
-    values = _own_values(db, verdict["project_id"], reader, case_id)
+    rows = db.rows(
+        "SELECT aspect, label, value FROM verdicts WHERE rater_id = ? AND case_id = ? AND state = 'ok'",
+        (find_rater(db, verdict["project_id"], reader), case_id),
+    )
+    values = {row["aspect"]: (row["label"], row["value"]) for row in rows}
     source = ExampleSource(
         case_id, _prompt(db, verdict["project_id"], run_id, verdict["protocol"]), decision, values, note
     )
     if decision != "accept" or verdict["state"] != "ok":
         return source
-    answers = db.rows(
+    reasoning = db.value(
         """SELECT a.reasoning FROM answers a JOIN calls c ON c.id = a.call_id
-           WHERE c.run_id = ? AND c.case_id = ? AND a.aspect = ? AND a.reasoning <> '' ORDER BY c.id""",
+           WHERE c.run_id = ? AND c.case_id = ? AND a.aspect = ? AND a.reasoning <> '' ORDER BY c.id LIMIT 1""",
         (run_id, case_id, verdict["aspect"]),
     )
-    flags = db.rows(
+    flags = db.tuples(
         """SELECT DISTINCT f.item_id, f.issue, f.reason FROM flags f JOIN calls c ON c.id = f.call_id
            WHERE c.run_id = ? AND c.case_id = ? ORDER BY f.rowid""",
         (run_id, case_id),
     )
     return source._replace(
         values={verdict["aspect"]: (verdict["label"], verdict["value"]), **values},
-        reasoning=answers[0]["reasoning"] if answers else "",
-        flags=tuple((row["item_id"], row["issue"], row["reason"]) for row in flags),
+        reasoning=reasoning or "",
+        flags=tuple(flags),
     )
-
-
-def _own_values(db: Database, project_id: int, reader: str, case_id: int) -> dict[str, tuple[str, float]]:
-    rater = find_rater(db, project_id, reader)
-    rows = db.rows(
-        "SELECT aspect, label, value FROM verdicts WHERE rater_id = ? AND case_id = ? AND state = 'ok'",
-        (rater, case_id),
-    )
-    return {row["aspect"]: (row["label"], row["value"]) for row in rows}
 
 
 def _prompt(db: Database, project_id: int, run_id: int | None, protocol: str) -> int | None:
     """The newest version of the run's prompt, else of the prompt of the protocol's newest run."""
-    prompt_id: int | None = db.value(
+    return db.found(
         """SELECT newer.id FROM runs r JOIN prompts p ON p.id = r.prompt_id JOIN prompts newer ON newer.name = p.name
            WHERE r.id = :run OR (r.project_id = :project AND r.protocol = :protocol)
            ORDER BY r.id = :run DESC, r.id DESC, newer.version DESC LIMIT 1""",
         {"run": run_id, "project": project_id, "protocol": protocol},
     )
-    return prompt_id

@@ -9,12 +9,11 @@ from typing import Any
 from textual.screen import Screen
 
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
-from recjudge_tui.tui.annotate.annotation import AnnotationScreen
-from recjudge_tui.tui.annotate.judging import JudgingScreen
+from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotationScreen
+from recjudge_tui.tui.answer_sheet import JudgingScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.frame.palette import Command
-from recjudge_tui.tui.frame.signals import leaving_cleanly
+from recjudge_tui.tui.palette import Command
+from recjudge_tui.tui.signals import leaving_cleanly
 
 
 class SingleScreenApp(RecjudgeApp):

@@ -32,19 +32,15 @@ from recjudge_tui.store.projects import only_project, project_id, project_name
 from recjudge_tui.store.runs import ActiveRun, active_runs
 from recjudge_tui.store.schema import connect
 from recjudge_tui.system import share_one_heap
-from recjudge_tui.tui.frame.line_filters import Filters
-from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
-from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme, named_colours, own_theme
-from recjudge_tui.tui.frame.toolkit_errors import is_coming, is_ours, is_too_late, lenient
-from recjudge_tui.tui.kit.background import Background
-from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.kit.dialogs import GONE, Confirm, ErrorDialog
-from recjudge_tui.tui.kit.glyphs import ascii_wanted
-from recjudge_tui.tui.kit.registry import is_screen, make_screen
+from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
+from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
+from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cleanly, lenient, signals_held
+from recjudge_tui.tui.themes import THEMES, Filters, ReadableDim, chosen_theme, named_colours, own_theme
+from recjudge_tui.tui.widgets import ascii_wanted
 
 if TYPE_CHECKING:
-    from recjudge_tui.tui.frame.palette import Command
-    from recjudge_tui.tui.kit.host import Host
+    from recjudge_tui.tui.palette import Command
+    from recjudge_tui.tui.screens import Host
 
 POLL_S = 1.0
 _LOOK_AGAIN_S = 3.0
@@ -237,20 +233,20 @@ class RecjudgeApp(App[None]):
         self.push_screen(ErrorDialog(error))
 
     def action_show_keys(self) -> None:
-        from recjudge_tui.tui.frame.keys_screen import KeyHelp, keys_of
+        from recjudge_tui.tui.keys import KeyHelp, keys_of
 
         if not isinstance(self.screen, KeyHelp):
             self.push_screen(KeyHelp(keys_of(self.screen)))
 
     def action_command_palette(self) -> None:
-        from recjudge_tui.tui.frame.palette import Palette
+        from recjudge_tui.tui.palette import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(tuple(self.commands(self.screen))), self._run_command)
 
     def commands(self, screen: Screen[Any]) -> Iterable[Command]:
         """The actions available now, the screens to go to, and the theme."""
-        from recjudge_tui.tui.frame.palette import commands
+        from recjudge_tui.tui.palette import commands
 
         of_app = (("Theme", "", self.action_change_theme), ("Quit", "ctrl+q", self.action_leave_app))
         return commands(self, screen, self.active, of_app)
@@ -260,7 +256,7 @@ class RecjudgeApp(App[None]):
             self.call_later(command.run)
 
     def action_change_theme(self) -> None:
-        from recjudge_tui.tui.frame.palette import Palette, themes
+        from recjudge_tui.tui.palette import Palette, themes
 
         self.push_screen(Palette(tuple(themes(self)), "Theme"), self._run_command)
 
@@ -277,7 +273,7 @@ class RecjudgeApp(App[None]):
 
     def _settled_keys(self, _: Database) -> tuple[dict[str, str], list[Fault]]:
         """The keymap, and the problems with keys that it leaves out."""
-        from recjudge_tui.tui.frame.checked_settings import usable_keys
+        from recjudge_tui.tui.keys import usable_keys
 
         return usable_keys(self._settings.preferences.keys, RecjudgeApp)
 
@@ -362,7 +358,7 @@ if TYPE_CHECKING:
 
 def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
     """All bindings with their keys, the theme to use, and all problems in the settings."""
-    from recjudge_tui.tui.frame.checked_settings import checked
+    from recjudge_tui.tui.keys import checked
 
     return checked(loaded, RecjudgeApp)
 

@@ -13,7 +13,7 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.files.reading import contents_of
+from recjudge_tui.importers.reader import contents_of
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load

@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.files.reading import sample_of
+from recjudge_tui.importers.reader import sample_of
 from recjudge_tui.importers.folders import find_files
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.registry import choose_layout

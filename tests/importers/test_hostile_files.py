@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError, PromptError
-from recjudge_tui.importers.files.html_text import html_text
-from recjudge_tui.importers.files.json_records import json_keys
-from recjudge_tui.importers.files.mapping import load_mapping
-from recjudge_tui.importers.files.reading import contents_of, sample_of, saved_input
-from recjudge_tui.importers.plain.columns import KNOWN
+from recjudge_tui.importers.values import html_text
+from recjudge_tui.importers.reader import json_keys
+from recjudge_tui.importers.layout import load_declaration
+from recjudge_tui.importers.reader import contents_of, sample_of, saved_input
+from recjudge_tui.importers.columns import KNOWN
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import read_prompt
 from tests.support.importing import Load
@@ -54,7 +54,7 @@ def test_only_regular_files_are_opened(place: object, tmp_path: Path, db: Databa
         ):
             read(path)
     with pytest.raises(InputError, match="not a file"):
-        load_mapping(path, KNOWN)
+        load_declaration(path)
     with pytest.raises(PromptError, match="not a file"):
         read_prompt(path)
 
@@ -63,7 +63,7 @@ def test_files_written_by_hand_are_small(tmp_path: Path) -> None:
     path = tmp_path / "large.toml"
     path.write_bytes(b"#" * 1_000_001)
     with pytest.raises(InputError, match="larger than 1,000,000 bytes"):
-        load_mapping(path, KNOWN)
+        load_declaration(path)
     with pytest.raises(PromptError, match="larger than 1,000,000 bytes"):
         read_prompt(path)
 

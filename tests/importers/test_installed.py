@@ -12,8 +12,8 @@ import pytest
 
 MODULE = '''
 """Clicks as `#clicks`, then two words a line."""
-from recjudge_tui.importers.files.layout import Layout, LocatedRecord
-from recjudge_tui.importers.files.reading import text_lines
+from recjudge_tui.importers.layout import Layout, LocatedRecord
+from recjudge_tui.importers.reader import text_lines
 from recjudge_tui.domain.records import Event
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
-from recjudge_tui.importers.files.reading import text_lines
+from recjudge_tui.importers.layout import Layout, LocatedRecord, Request, Sample
+from recjudge_tui.importers.reader import text_lines
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.registry import layouts
 from recjudge_tui.store.database import Database

@@ -15,8 +15,8 @@ from recjudge_tui.runs.plan.users import NOT_BEFORE
 from recjudge_tui.store.case_detail import case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
-from recjudge_tui.tui.cases.case.text import case_content
-from recjudge_tui.tui.kit.glyphs import UNICODE
+from recjudge_tui.tui.case import case_content
+from recjudge_tui.tui.widgets import UNICODE
 from tests.support.runs import RULES, intact, load, plan, planned
 
 ITEMS = [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(20))]

@@ -159,9 +159,7 @@ def test_without_people_the_queue_begins_with_judges_that_split(db: Database) ->
         "failed",
     ]
     with db.transaction():
-        rater = db.insert(
-            "INSERT INTO raters (project_id, name, kind, created_at) VALUES (1, 'rules', 'rules', '')", ()
-        )
+        rater = db.add("raters", project_id=1, name="rules", kind="rules", created_at="")
         db.execute(
             """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule,
                  created_at) VALUES (1, ?, 5, 'overall', 'pairwise', 'ok', -1, 'B', 'as is', '')""",

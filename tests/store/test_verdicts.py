@@ -216,7 +216,7 @@ def metric_on_pairs(db: Database, project: int, name: str, values: dict[int, flo
     with db.transaction():
         rater = ensure_rater(db, project, name, "metric")
         for place, value in values.items():
-            db.insert(
+            db.execute(
                 """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, rule, created_at, project_id)
                    VALUES (?, ?, 'overall', 'pairwise', 'ok', ?, 'computed', '', ?)""",
                 (rater, cases[place], value, project),

@@ -14,24 +14,20 @@ from textual.dom import DOMNode
 
 from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError
 from recjudge_tui.store.database import Database
+from recjudge_tui.tui import case as case_panel
+from recjudge_tui.tui import dialogs, keys, projects, screens, verdict_list
+from recjudge_tui.tui import triage as cases
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases import screen as cases
-from recjudge_tui.tui.cases import verdict_list
-from recjudge_tui.tui.cases.case import panel as case_panel
-from recjudge_tui.tui.frame import keys_screen as keys
-from recjudge_tui.tui.frame.toolkit_errors import is_too_late
-from recjudge_tui.tui.kit import dialogs, filter_bar, import_form
-from recjudge_tui.tui.kit.background import Background
-from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.projects import screen as projects
+from recjudge_tui.tui.data import ImportForm
+from recjudge_tui.tui.screens import Background, BaseScreen, make_screen
+from recjudge_tui.tui.signals import is_too_late
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
 
 ROOT = Path(__file__).parents[2]
 OURS: list[type[DOMNode]] = [
-    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectTable, keys.KeyHelp, import_form.ImportForm,
-    dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, filter_bar.FilterBar,
+    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectTable, keys.KeyHelp, ImportForm,
+    dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, screens.FilterBar,
     verdict_list.VerdictList,
 ]  # fmt: skip
 EATEN = {f"ctrl+{key}" for key in "hijms"}
@@ -211,16 +207,27 @@ async def test_idle_means_no_timer_and_no_worker(project_db: Path) -> None:
 
 def test_starting_imports_nothing_heavy() -> None:
     heavy = {"numpy", "scipy", "httpx", "ollama", "sqlite_utils", "tomlkit", "jinja2"}
-    assert not heavy & _loaded("tui.app", "tui.home.screen", "reports.home")
-    assert not {"pydantic"} & _loaded("tui.app", "tui.home.screen", "tui.cases.screen")
-    assert not heavy & _loaded("tui.cases.screen", "tui.cases.case.panel", "tui.cases.case.text")
+    assert not heavy & _loaded("tui.app", "tui.home", "reports.home")
+    assert not {"pydantic"} & _loaded("tui.app", "tui.home", "tui.compare")
+    assert not heavy & _loaded("tui.triage", "tui.case")
 
 
 def test_the_first_screen_imports_no_other() -> None:
-    loaded = _loaded("tui.app", "tui.home.screen")
-    others = {"projects", "cases", "runs", "agreement", "compare", "data", "prompts", "annotate", "figures"}
+    loaded = _loaded("tui.app", "tui.home")
+    others = {
+        "projects",
+        "triage",
+        "case",
+        "runs",
+        "reports",
+        "compare",
+        "data",
+        "prompts",
+        "annotate",
+        "figures",
+    }
     assert not {name for name in others if f"recjudge_tui.tui.{name}" in loaded}
-    assert not {"recjudge_tui.tui.frame.palette", "recjudge_tui.tui.frame.keys_screen"} & loaded
+    assert not {"recjudge_tui.tui.palette", "recjudge_tui.tui.keys", "recjudge_tui.tui.judge_picker"} & loaded
 
 
 def _loaded(*modules: str) -> set[str]:

@@ -15,12 +15,11 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import VerdictRow
-from recjudge_tui.tui.cases.case.text import case_content, case_title
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, verdict_cells
-from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE, Glyphs
-from recjudge_tui.tui.projects.screen import ProjectsScreen
-from recjudge_tui.tui.projects.text import project_cells
+from recjudge_tui.tui.case import case_content, case_title
+from recjudge_tui.tui.projects import ProjectsScreen, project_cells
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.verdict_list import Needs, columns_for, verdict_cells
+from recjudge_tui.tui.widgets import ASCII, UNICODE, Glyphs
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.hostile import ALL, FORBIDDEN, harmless
 from tests.support.app.projects import make_arena, make_explanations, make_project

@@ -19,16 +19,13 @@ from recjudge_tui import tui
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.paper import PaperScreen
-from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
-from recjudge_tui.tui.annotate.annotation import AnnotationScreen
+from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotationScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.frame.line_filters import ControlFilter
-from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
-from recjudge_tui.tui.kit.registry import make_screen, screen_names
-from recjudge_tui.tui.prompts.editing import DraftDialog
-from recjudge_tui.tui.prompts.editor import Draft
+from recjudge_tui.tui.dialogs import ErrorDialog, Notice
+from recjudge_tui.tui.prompts import Draft, DraftDialog
+from recjudge_tui.tui.screens import make_screen, screen_names
+from recjudge_tui.tui.themes import ControlFilter
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.hostile import ALL, FORBIDDEN
 from tests.support.app.poisoned import JUDGED, LABELLED, poisoned
@@ -101,12 +98,12 @@ WALKS = {
     ),
     "monitor": Walk("j k V escape", "MonitorScreen", _of("monitor")),
     "launch": Walk("down down up up right right down enter escape plus escape", "LaunchScreen JudgePicker", _of("launch")),
-    "agreement": Walk(
-        "j l tab j tab tab J K m right escape f 2 3 4 5 6 7 8 9 1 j l J m escape e escape enter escape",
-        "AgreementScreen FiguresScreen ChoiceForm CasesScreen",
-        _of("agreement"),
+    "reports": Walk(
+        "j enter escape enter enter escape tab plus D J K tab m down right escape o escape f 2 3 4 5 6 7 8 9 1 j m escape q"
+        " e escape y escape P j pagedown q",
+        "ReportsScreen FiguresScreen Form ChoiceForm CasesScreen",
+        _of("reports"),
     ),
-    "outcomes": Walk("tab j enter j k escape enter 4", "AgreementScreen OutcomeChoice CasesScreen", _of("agreement")),
     "compare": Walk(
         "j l m right escape s tab j J p escape e escape o escape enter", "CompareScreen ChoiceForm", _of("compare")
     ),
@@ -123,7 +120,6 @@ WALKS = {
     "flags": Walk("f 1 1 escape 2 enter", "AnnotationScreen FlagForm", _annotation("pointwise")),
     "scores": Walk("1 2 3 4 enter", "AnnotationScreen", _annotation("explanation")),
     "adjudicate": Walk("1 w escape G s escape enter enter", "AdjudicateScreen", _adjudication),
-    "paper": Walk("j pagedown G escape", "PaperScreen", lambda path: PaperScreen(JUDGED)),
     "notice": Walk("escape", "Notice", lambda path: Notice(BAD, BAD)),
 }  # fmt: skip
 

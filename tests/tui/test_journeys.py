@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.projects.screen import ProjectsScreen
-from recjudge_tui.tui.runs.monitor import MonitorScreen
+from recjudge_tui.tui.projects import ProjectsScreen
+from recjudge_tui.tui.reports import ReportsScreen
+from recjudge_tui.tui.runs import MonitorScreen
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, shown, type_text, until
 from tests.support.app.launch_form import runs
 from tests.support.app.lists import import_labels, import_lists, judge
@@ -82,11 +82,11 @@ async def test_leaderboard_to_cases_and_back_in_three_keys(project_db: Path) -> 
     import_labels(project_db)
     async with running(project_db, "shop") as pilot:
         await press(pilot, "a")
-        await until(pilot, lambda: "n=3" in shown(pilot))
-        await press(pilot, "tab", "enter")
+        await until(pilot, lambda: "Leaderboard: pairwise" in shown(pilot))
+        await press(pilot, "enter", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
         await press(pilot, "q")
-        assert isinstance(pilot.app.screen, AgreementScreen)
+        assert isinstance(pilot.app.screen, ReportsScreen)
 
 
 async def test_a_project_without_anything_left_to_decide_opens_on_the_run(project_db: Path) -> None:

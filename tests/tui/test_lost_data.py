@@ -9,9 +9,9 @@ import pytest
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.projects.screen import ProjectsScreen
+from recjudge_tui.tui.dialogs import ErrorDialog
+from recjudge_tui.tui.projects import ProjectsScreen
+from recjudge_tui.tui.screens import make_screen
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.projects import make_project
 

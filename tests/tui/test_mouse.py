@@ -8,17 +8,13 @@ from typing import Any
 from textual.pilot import Pilot
 
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.cases.strip import CaseStrip
-from recjudge_tui.tui.cases.verdict_list import VerdictList
-from recjudge_tui.tui.home.board import HomeBoard
-from recjudge_tui.tui.home.screen import HomeScreen
-from recjudge_tui.tui.kit.choice import Choice
-from recjudge_tui.tui.kit.dialogs import AskLine
-from recjudge_tui.tui.kit.key_line import KeyLine
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.kit.top_bar import TopBar
-from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
+from recjudge_tui.tui.dialogs import AskLine, Choice
+from recjudge_tui.tui.home import HomeBoard, HomeScreen
+from recjudge_tui.tui.projects import ProjectsScreen, ProjectTable
+from recjudge_tui.tui.screens import make_screen
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.verdict_list import CaseStrip, VerdictList
+from recjudge_tui.tui.widgets import KeyLine, TopBar
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
 

@@ -15,19 +15,15 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
-from recjudge_tui.tui.annotate.annotation import AnnotationScreen
-from recjudge_tui.tui.annotate.screen import AnnotateScreen
+from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotateScreen, AnnotationScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
-from recjudge_tui.tui.home.screen import HomeScreen
-from recjudge_tui.tui.kit.choice import Choice
-from recjudge_tui.tui.kit.dialogs import Notice
-from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.prompts.editing import DraftDialog
-from recjudge_tui.tui.prompts.editor import Draft
+from recjudge_tui.tui.dialogs import Choice, Notice
+from recjudge_tui.tui.figures import FIGURE_KEYS, FiguresScreen
+from recjudge_tui.tui.home import HomeScreen
+from recjudge_tui.tui.judge_picker import BUILT_IN, JudgePicker, KnownJudge
+from recjudge_tui.tui.prompts import Draft, DraftDialog
+from recjudge_tui.tui.screens import make_screen
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.annotators import PROJECT, desk
 from tests.support.app.driving import running, settle, shown, until
 from tests.support.app.golden import DESKS, SEEN, copied, golden, moment
@@ -244,7 +240,7 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
 
 async def _agreement(pilot: Pilot[Any]) -> None:
     await press(pilot, "a")
-    await until(pilot, lambda: "Quadratic weighted" in shown(pilot))
+    await until(pilot, lambda: "Leaderboard" in shown(pilot))
     await settle(pilot)
 
 
@@ -264,7 +260,7 @@ def _chosen(pilot: Pilot[Any], option: str, value: str) -> bool:
 
 async def test_agreement_of_nobody(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
-        for name in ("agreement", "compare", "prompts", "annotate"):
+        for name in ("reports", "compare", "prompts", "annotate"):
             pilot.app.push_screen(make_screen(name, EMPTY))
             await settle(pilot)
             await pictured(pilot, screens, f"{name}-none")
@@ -364,7 +360,7 @@ async def test_main_screens_otherwise(
         pilot.app.push_screen(make_screen("cases", MOVIES, filter_text=""))
         await settle(pilot)
         await pictured(pilot, screens, f"{look}-cases")
-        for name in ("runs", "agreement", "compare", "prompts"):
+        for name in ("runs", "reports", "compare", "prompts"):
             pilot.app.push_screen(make_screen(name, SHOP))
             await settle(pilot)
             await pictured(pilot, screens, f"{look}-{name}")

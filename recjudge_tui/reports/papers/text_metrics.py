@@ -30,7 +30,7 @@ def with_text_metrics(project: Project) -> Project | Missing:
 
     ROUGE-1-F is printed with the figures of ROUGE-L-F; by its definition it is another rater.
     """
-    texts = [text for text in explanation_texts(project.db, project.id) if text.reference.strip()]
+    texts = [row for row in explanation_texts(project.db, project.id) if row[2].strip()]
     if not texts:
         return Missing(
             "needs texts", "the users' own texts are in a pickle of the release, which is never opened"
@@ -38,7 +38,7 @@ def with_text_metrics(project: Project) -> Project | Missing:
     cut = jieba_words()
     if cut is None:
         return Missing("needs recjudge[text]", "install the extra: pip install 'recjudge[text]'")
-    pairs = [(cut(text.reference), cut(bare_text(text.text))) for text in texts]
+    pairs = [(cut(reference), cut(bare_text(text))) for _, text, reference in texts]
     long = [rouge_l_as_printed(*both) for both in pairs]
     scores = {
         "BLEU-1": [bleu(*both, 1) for both in pairs], "BLEU-4": [bleu(*both, 4) for both in pairs],
@@ -47,8 +47,8 @@ def with_text_metrics(project: Project) -> Project | Missing:
     with project.db.transaction():
         for name, values in scores.items():
             made = [
-                DerivedVerdict(text.case_id, OVERALL, "explanation", value, "", "")
-                for text, value in zip(texts, values, strict=True)
+                DerivedVerdict(case_id, OVERALL, "explanation", value, "", "")
+                for (case_id, *_), value in zip(texts, values, strict=True)
             ]
             replace_verdicts(project.db, ensure_rater(project.db, project.id, name, "metric"), made, "metric")
     return project

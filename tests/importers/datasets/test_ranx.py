@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.files.json_object import json_entries
+from recjudge_tui.importers.reader import json_entries
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.files.chosen_rows import parse_where
+from recjudge_tui.importers.reader import parse_where
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.files.json_records import first_keys, json_records
-from recjudge_tui.importers.files.layout import Sample
-from recjudge_tui.importers.files.notes import Notes
+from recjudge_tui.importers.reader import first_keys, json_records
+from recjudge_tui.importers.reader import Sample
+from recjudge_tui.importers.values import Notes
 
 
 def _read(path: Path, content: str | bytes) -> tuple[list[tuple[int, dict[str, object]]], Notes]:

@@ -9,9 +9,9 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.files.html_text import html_text
-from recjudge_tui.importers.files.mapping import load_mapping
-from recjudge_tui.importers.plain.columns import KNOWN
+from recjudge_tui.importers.values import html_text
+from recjudge_tui.importers.layout import load_declaration
+from recjudge_tui.importers.columns import KNOWN
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
@@ -178,7 +178,7 @@ def test_the_documented_examples_hold(tmp_path: Path) -> None:
     for number, block in enumerate(blocks):
         path = tmp_path / f"{number}.toml"
         path.write_text(block, encoding="utf-8")
-        assert load_mapping(path, KNOWN).kinds
+        assert load_declaration(path).kinds
 
 
 def test_the_documented_columns_are_the_real_ones() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.files.parquet import parquet_records
+from recjudge_tui.importers.reader import parquet_records
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database

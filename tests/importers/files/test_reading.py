@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.files.reading import contents_of, text_lines
+from recjudge_tui.importers.reader import contents_of, text_lines
 from tests.support.importing import Load
 
 EVENTS = "user_id,item_id,type\n" + "".join(f"u{n},{n * 7919 % 977},click\n" for n in range(3000))

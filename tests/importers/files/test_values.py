@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.importers.files.notes import RowFault
-from recjudge_tui.importers.files.values import formatted, number, plain_number, timestamp, whole
+from recjudge_tui.importers.values import RowFault
+from recjudge_tui.importers.values import formatted, number, plain_number, timestamp, whole
 
 NOON = "2024-05-01T12:00:00+00:00"
 

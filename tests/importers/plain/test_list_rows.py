@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.datasets.lists_by_user import LISTS_BY_USER
-from recjudge_tui.importers.files.layout import Sample
+
+from recjudge_tui.importers.reader import Sample
+from recjudge_tui.importers.registry import layouts
 from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.importers.plain.list_cells import Place, places_of
+from recjudge_tui.importers.lists import places_of
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
@@ -206,7 +207,7 @@ def test_titles_as_ids_stay_whole_in_json(load: Load, db: Database) -> None:
     ],
 )
 def test_places_of(text: str, items: list[str]) -> None:
-    assert places_of(text) == [Place(item) for item in items]
+    assert places_of(text) == [(item, "") for item in items]
 
 
 def test_lists_by_user_leave_out_what_is_no_list(load: Load, db: Database) -> None:
@@ -243,7 +244,7 @@ def test_items_by_user_are_asked_about_unless_a_kind_or_a_system_is_named(
     ],
 )
 def test_a_table_of_another_shape_is_not_taken_for_lists_by_user(tmp_path: Path, text: str) -> None:
-    assert not LISTS_BY_USER.fits(Sample(tmp_path / "lists.json", text), "lists")
+    assert not next(l for l in layouts() if l.name == "lists-by-user").fits(Sample(tmp_path / "lists.json", text), "lists")
 
 
 def test_a_gap_in_a_wide_table_is_named(load: Load) -> None:

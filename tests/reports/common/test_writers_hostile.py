@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.domain.text import one_line, safe_text, unmarked
-from recjudge_tui.importers.files.tables import long_fields
+from recjudge_tui.importers.reader import long_fields
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.stream import EXPORT_FORMATS, ExportFormat, write_rows
 from recjudge_tui.reports.common.table import FORMATS, Column, Screen, Table, TableText, render

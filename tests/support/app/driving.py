@@ -27,8 +27,8 @@ from textual.timer import Timer
 from textual.worker import WorkerCancelled
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.projects.screen import ProjectsScreen
+from recjudge_tui.tui.projects import ProjectsScreen
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.waiting import HANG_S
 
 SIZES = ((80, 24), (120, 40))

@@ -22,7 +22,7 @@ from recjudge_tui.store.projects import create_project, save_filter
 from recjudge_tui.store.runs import create_group
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.triage import record
-from recjudge_tui.tui.kit import glyphs as look
+from recjudge_tui.tui import widgets as look
 from tests.support.annotators import assigned, films, judges
 from tests.support.app.lists import import_labels, import_lists
 from tests.support.app.projects import make_absolute, make_arena, make_explanations, make_project

@@ -12,11 +12,8 @@ from textual.worker import WorkerCancelled
 
 from recjudge_tui.store.runs import list_runs
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.judge_picker import KnownJudge
-from recjudge_tui.tui.runs.launch import LaunchScreen
-from recjudge_tui.tui.runs.launch_form import FIELDS
-from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
-from recjudge_tui.tui.runs.launch_questions import CaseCountChoice
+from recjudge_tui.tui.judge_picker import KnownJudge
+from recjudge_tui.tui.launch import FIELDS, CaseCountChoice, JudgeQuestion, LaunchScreen
 from tests.support.app.driving import press, until
 
 FORM = {field.name: "" for field in FIELDS} | {

@@ -9,7 +9,7 @@ from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, 
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.control.lease import acquire
 from recjudge_tui.store.cases import CaseKey, ensure_case
-from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.database import Database, Parameters, now
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
 from tests.support.hostile import project_of_any_name
@@ -48,7 +48,7 @@ def make_explanations(
     with connect(path) as db, db.transaction():
         run = _run(db, project, "rules-text", "explanation")
         said = "You liked Heat, so Ronin is for you." + text
-        explanation = db.insert(
+        explanation = _insert(db,
             """INSERT INTO explanations (project_id, user_id, item_id, system, text, digest)
                VALUES (?, 'u0', 'i2', ?, ?, 'd')""",
             (project, "writer" + text, said),
@@ -183,7 +183,7 @@ def end_run(path: Path, run: int) -> None:
 
 
 def _import(db: Database, project: int, text: str) -> int:
-    return db.insert(
+    return _insert(db,
         """INSERT INTO imports (project_id, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped, created_at)
            VALUES (?, 'lists', 'plain', ?, 'x', 1, 1, 0, ?)""",
         (project, f"lists{text}.csv", now()),
@@ -224,7 +224,7 @@ def _user(user_id: str, text: str) -> UserView:
 
 
 def _slate(db: Database, project: int, user: str, system: str, items: list[int], source: int) -> int:
-    slate = db.insert(
+    slate = _insert(db,
         "INSERT INTO slates (project_id, user_id, system, length, digest) VALUES (?, ?, ?, ?, ?)",
         (project, user, system, len(items), f"{user}{system}"),
     )
@@ -260,7 +260,7 @@ _ANSWERS: dict[str, dict[str, object]] = {
 
 
 def _run(db: Database, project: int, rater: str, protocol: str, state: str = "done") -> int:
-    prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or db.insert(
+    prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or _insert(db,
         """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
            VALUES (?, 3, ?, ?, ?, 'shipped', ?)""",
         (
@@ -273,7 +273,7 @@ def _run(db: Database, project: int, rater: str, protocol: str, state: str = "do
     )
     judge = json.dumps({"spec": f"ollama:{rater}"})
     settings = RunSettings.model_validate({"protocol": protocol}).model_dump_json()
-    return db.insert(
+    return _insert(db,
         """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
         (project, ensure_rater(db, project, rater, "judge"), prompt, protocol, judge, settings, state, now()),
@@ -282,7 +282,7 @@ def _run(db: Database, project: int, rater: str, protocol: str, state: str = "do
 
 def _snapshot(db: Database, kind: str, content: str) -> int:
     found: int | None = db.value("SELECT id FROM snapshots WHERE digest = ?", (content[:2000],))
-    return found or db.insert(
+    return found or _insert(db,
         "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?)", (content[:2000], kind, content)
     )
 
@@ -331,7 +331,7 @@ def _call(
     db: Database, run: int, case: int, order: str, aspect: str, state: str = "done", text: str = ""
 ) -> int:
     failed = state == "failed"
-    return db.insert(
+    return _insert(db,
         """INSERT INTO calls (run_id, case_id, list_order, aspect, state, attempts, error_kind, error, parsed_by)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
@@ -346,7 +346,7 @@ def _verdict(
     consistent: bool | None = None, confidence: float | None = None, flags: int = 0, note: str = "",
 ) -> int:  # fmt: skip
     rater = db.value("SELECT rater_id FROM runs WHERE id = ?", (run,))
-    return db.insert(
+    return _insert(db,
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule,
              order_consistent, confidence, flag_count, note, created_at, project_id)
            VALUES (?1, ?, ?, ?, ?, ?, ?, ?, 'both_orders', ?, ?, ?, ?, ?,
@@ -362,9 +362,13 @@ def _label(
     db: Database, rater: int, case: int, said: tuple[str, float], source: int | None, text: str,
     aspect: str = "overall", protocol: str = "pairwise",
 ) -> None:  # fmt: skip
-    db.insert(
+    _insert(db,
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule, note,
              created_at, project_id)
            VALUES (?1, ?, ?, ?, ?, 'ok', ?, ?, 'imported', ?, ?, (SELECT project_id FROM raters WHERE id = ?1))""",
         (rater, case, aspect, protocol, source, said[1], said[0], f"seen twice{text}", now()),
     )
+
+
+def _insert(db: Database, sql: str, parameters: Parameters) -> int:
+    return db.execute(sql, parameters).lastrowid or 0

@@ -12,8 +12,8 @@ from textual.widgets import DataTable
 
 from recjudge_tui.store.prompts import get_prompt, load_shipped, store_prompt
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.text_pane import TextPane
-from recjudge_tui.tui.prompts.screen import PromptsScreen
+from recjudge_tui.tui.prompts import PromptsScreen
+from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import running, settle
 
 

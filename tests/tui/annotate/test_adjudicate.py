@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate.screen import AnnotateScreen
+from recjudge_tui.tui.annotate import AnnotateScreen
 from recjudge_tui.tui.annotation_app import adjudication_app
 from tests.support.annotators import PROJECT, assigned, films, judges, verdicts
 from tests.support.app.driving import driven, press, running, settle, shown, type_text

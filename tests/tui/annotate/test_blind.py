@@ -14,7 +14,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import submit_verdict
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate.annotation import AnnotationScreen
+from recjudge_tui.tui.annotate import AnnotationScreen
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given

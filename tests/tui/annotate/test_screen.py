@@ -10,9 +10,8 @@ import pytest
 from recjudge_tui.store.people import own_verdict, task_of
 from recjudge_tui.store.projects import labellers, project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate.annotation import AnnotationScreen
-from recjudge_tui.tui.annotate.judging import PAUSE_S, ActiveTime
-from recjudge_tui.tui.annotate.screen import AnnotateScreen
+from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen
+from recjudge_tui.tui.answer_sheet import PAUSE_S, ActiveTime
 from tests.support.annotators import PROJECT, desk, films, judges, tasks, verdicts
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given, make

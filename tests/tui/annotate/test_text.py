@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from recjudge_tui.domain.material import ItemView, Material, ShownEvent, SlateView, UserView
-from recjudge_tui.tui.annotate.text import shown_content
-from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.answer_sheet import shown_content
+from recjudge_tui.tui.widgets import glyphs
 
 WIDTH = 74
 TITLES = (

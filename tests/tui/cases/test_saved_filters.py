@@ -10,9 +10,8 @@ from textual.pilot import Pilot
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.store.projects import save_filter, saved_filters
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.cases.saved_filters import SavedFilters
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.kit.filter_bar import FilterBar
+from recjudge_tui.tui.screens import FilterBar
+from recjudge_tui.tui.triage import CasesScreen, SavedFilters
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.projects import make_project
 

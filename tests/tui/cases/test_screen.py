@@ -17,12 +17,12 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids
-from recjudge_tui.tui.cases.case.panel import CasePanel
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.cases.verdict_list import KEPT_WINDOWS, VerdictList
-from recjudge_tui.tui.cases.verdict_pane import Listing
-from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from recjudge_tui.tui.kit.windows import WINDOW
+from recjudge_tui.tui.case import CasePanel
+from recjudge_tui.tui.decisions import Listing
+from recjudge_tui.tui.dialogs import ErrorDialog
+from recjudge_tui.tui.screens import WINDOW
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.verdict_list import KEPT_WINDOWS, VerdictList
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.store.verdicts import Opinions, VerdictRow
-from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, header_line, why
-from recjudge_tui.tui.kit.glyphs import UNICODE, middle
+from recjudge_tui.tui.verdict_list import Needs, columns_for, header_line, why
+from recjudge_tui.tui.widgets import UNICODE, middle
 
 
 @pytest.mark.parametrize(

@@ -24,18 +24,18 @@ from recjudge_tui.store.answers import ChangedCase
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.compare.change_list import ChangeList
-from recjudge_tui.tui.compare.grid import ChangeGrid
-from recjudge_tui.tui.compare.screen import CompareScreen
-from recjudge_tui.tui.compare.text import (
+from recjudge_tui.tui.compare import (
+    ChangeGrid,
+    ChangeList,
+    CompareScreen,
     case_cells,
     case_head,
     cell_at,
     diff_words,
     grid_cells,
 )
-from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE, Glyphs
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.widgets import ASCII, UNICODE, Glyphs
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import (
@@ -407,7 +407,7 @@ async def test_what_changed_and_whether_by_chance_is_in_view_on_a_small_screen(j
 
 def test_opening_it_loads_nothing_heavy() -> None:
     code = (
-        "import json, sys, recjudge_tui.tui.compare.screen\n"
+        "import json, sys, recjudge_tui.tui.compare\n"
         "print(json.dumps(sorted({'numpy', 'scipy', 'pydantic'} & set(sys.modules))))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -7,12 +7,10 @@ from pathlib import Path
 from recjudge_tui.store.projects import DATA_KINDS, count_rows, data_rows
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.data.details import details
-from recjudge_tui.tui.data.screen import DataScreen
-from recjudge_tui.tui.data.window_table import WindowTable
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.kit.text_pane import TextPane
+from recjudge_tui.tui.data import DataScreen, WindowTable, details
+from recjudge_tui.tui.screens import make_screen
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import filter_by, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists
 from tests.support.app.projects import make_explanations, make_project

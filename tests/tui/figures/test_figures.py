@@ -14,11 +14,10 @@ from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.figures.marks import Figure
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.figures.plot_widget import Plot
-from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
-from recjudge_tui.tui.kit.dialogs import AskLine, ErrorDialog
-from recjudge_tui.tui.kit.steady_table import FigureTable
+from recjudge_tui.tui.dialogs import AskLine, ErrorDialog
+from recjudge_tui.tui.figures import FIGURE_KEYS, FiguresScreen, Plot
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.widgets import FigureTable
 from tests.support.app.driving import SIZES, painted, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, drawn_project

@@ -6,9 +6,8 @@ import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.reports.figures.marks import Bars, Forest, Grid, GridCell, Lines, Mark, Marks, Scatter
-from recjudge_tui.tui.figures.grid import cell_table
-from recjudge_tui.tui.figures.render import draw
-from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE, Glyphs
+from recjudge_tui.tui.figures import cell_table, draw
+from recjudge_tui.tui.widgets import ASCII, UNICODE, Glyphs
 from tests.support.hostile import HOSTILE
 
 

@@ -10,12 +10,10 @@ from textual.pilot import Pilot
 from recjudge_tui.config_file import KeySetting
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.frame.bindings import bindings_of
-from recjudge_tui.tui.frame.keymap import key_rows, keymap_for, settle, written
-from recjudge_tui.tui.kit.dialogs import Confirm, ErrorDialog
-from recjudge_tui.tui.kit.filter_line import FilterLine
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.projects.screen import ProjectsScreen
+from recjudge_tui.tui.dialogs import Confirm, ErrorDialog
+from recjudge_tui.tui.keys import bindings_of, key_rows, keymap_for, settle, written
+from recjudge_tui.tui.projects import ProjectsScreen
+from recjudge_tui.tui.screens import FilterLine, make_screen
 from tests.support.app.driving import press, running, shown, type_text, until
 from tests.support.app.driving import settle as settled
 from tests.support.app.projects import make_project, start_run
@@ -263,7 +261,7 @@ async def test_the_palette_goes_to_every_screen(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         titles = [command.title for command in pilot.app.commands(pilot.app.screen)]
-        assert {"Go to projects", "Go to runs", "Go to agreement", "Theme", "Quit"} <= set(titles)
+        assert {"Go to projects", "Go to runs", "Go to reports", "Theme", "Quit"} <= set(titles)
         await press(pilot, "colon")
         await type_text(pilot, "go to runs")
         await press(pilot, "enter")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from recjudge_tui.tui.frame.signals import SIGNALS, signals_held
+from recjudge_tui.tui.signals import SIGNALS, signals_held
 
 
 def test_a_signal_within_the_block_is_handled_after_it() -> None:

@@ -11,9 +11,9 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from recjudge_tui.config_file import Setting
-from recjudge_tui.tui.frame.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
-from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from recjudge_tui.tui.kit.registry import make_screen
+from recjudge_tui.tui.dialogs import ErrorDialog
+from recjudge_tui.tui.screens import make_screen
+from recjudge_tui.tui.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
 from tests.support.app.driving import painted as painted_screen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
@@ -136,7 +136,7 @@ async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_fo
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-@pytest.mark.parametrize("name", ["home", "agreement", "data"])
+@pytest.mark.parametrize("name", ["home", "reports", "data"])
 async def test_every_word_on_a_screen_can_be_read(project_db: Path, theme: Theme, name: str) -> None:
     project = make_project(project_db)
     async with running(project_db, "movies", (120, 40)) as pilot:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recjudge_tui.reports.home import FlagCount, FlagShares, Home
-from recjudge_tui.tui.home.blocks import flags
-from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.home import flags
+from recjudge_tui.tui.widgets import glyphs
 
 
 def test_an_undefined_share_of_flags_is_no_zero() -> None:

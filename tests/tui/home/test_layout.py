@@ -18,9 +18,8 @@ from recjudge_tui.reports.home import (
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.answers import FlipCount
 from recjudge_tui.store.projects import DataCounts, Labeller
-from recjudge_tui.tui.home.layout import GAP, laid_out
-from recjudge_tui.tui.home.lines import width_of
-from recjudge_tui.tui.kit.glyphs import UNICODE, glyphs
+from recjudge_tui.tui.home import GAP, laid_out, width_of
+from recjudge_tui.tui.widgets import UNICODE, glyphs
 
 _FLAGS = FlagShares("rules", ("als",), (("any", {"als": FlagCount(0.5, 1, 2, "")}),))
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.home.board import HomeBoard
-from recjudge_tui.tui.home.screen import HomeScreen
-from recjudge_tui.tui.kit.import_form import ImportForm
-from recjudge_tui.tui.runs.launch import LaunchScreen
-from recjudge_tui.tui.runs.monitor import MonitorScreen
+from recjudge_tui.tui.data import ImportForm
+from recjudge_tui.tui.home import HomeBoard, HomeScreen
+from recjudge_tui.tui.launch import LaunchScreen
+from recjudge_tui.tui.reports import ReportsScreen
+from recjudge_tui.tui.runs import MonitorScreen
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project
@@ -54,7 +53,7 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert isinstance(pilot.app.screen, CasesScreen)
         assert "system=als" in shown(pilot)
         await press(pilot, "q", "a")
-        assert isinstance(pilot.app.screen, AgreementScreen)
+        assert isinstance(pilot.app.screen, ReportsScreen)
         await press(pilot, "q")
         for size in ((120, 40), (200, 60), (40, 12), (80, 24)):
             await pilot.resize_terminal(*size)

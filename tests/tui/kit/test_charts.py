@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.tui.kit.charts import interval, spark, stacked
-from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE
+from recjudge_tui.tui.widgets import ASCII, UNICODE, interval, spark, stacked
 
 
 def test_sparkline_shows_the_newest_values_by_height() -> None:

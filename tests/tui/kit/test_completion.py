@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.domain.filters import COMPARED, KEYS, STATES, WHY, parse_filter
-from recjudge_tui.tui.kit.completion import MOST, suggestions, word_start
+from recjudge_tui.tui.widgets import MOST, suggestions, word_start
 
 VALUES = {"judge": ("qwen2.5:14b", "llama3.1", "two words"), "label": ("A", "B", "Tie")}
 

@@ -9,9 +9,8 @@ from textual.app import App, ComposeResult
 from textual.widgets import Input
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.kit.dialogs import AskLine, Confirm, Notice
-from recjudge_tui.tui.kit.option_list import Options
-from recjudge_tui.tui.kit.steady_table import SteadyTable
+from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
+from recjudge_tui.tui.widgets import Options, SteadyTable
 
 
 @pytest.mark.parametrize("dialog", [Confirm, Notice, AskLine])

@@ -13,8 +13,8 @@ from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.listings import runs
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.exporting import WrittenFile, write_table
-from recjudge_tui.tui.runs.screen import RunsScreen
+from recjudge_tui.tui.runs import RunsScreen
+from recjudge_tui.tui.screens import WrittenFile, write_table
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.projects import make_project
 

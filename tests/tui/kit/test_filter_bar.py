@@ -15,10 +15,8 @@ from recjudge_tui.domain.filters import KEYS, parse_filter
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import filter_values
-from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.kit.filter_bar import Chips, FilterBar
-from recjudge_tui.tui.kit.filter_line import FilterLine, SuggestionList
-from recjudge_tui.tui.kit.top_bar import TopBar
+from recjudge_tui.tui.screens import BaseScreen, Chips, FilterBar, FilterLine, SuggestionList
+from recjudge_tui.tui.widgets import TopBar
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
 

@@ -6,10 +6,9 @@ import pytest
 from textual.app import ComposeResult
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.kit.dialogs import Dialog
-from recjudge_tui.tui.kit.fitted_screen import FittedScreen
-from recjudge_tui.tui.kit.top_bar import TopBar
+from recjudge_tui.tui.dialogs import Dialog
+from recjudge_tui.tui.screens import BaseScreen
+from recjudge_tui.tui.widgets import FittedScreen, TopBar
 from tests.support.app.driving import running, settle
 
 

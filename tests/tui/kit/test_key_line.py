@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.tui.kit.registry import make_screen
+from recjudge_tui.tui.screens import make_screen
 from tests.support.app.driving import running, settle, shown
 from tests.support.app.lists import import_lists
 

@@ -9,13 +9,14 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.filters import parse_occasions
+from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.agreement.screen import AgreementScreen
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.compare.screen import CompareScreen
-from recjudge_tui.tui.figures.screen import FiguresScreen
-from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from recjudge_tui.tui.kit.filter_bar import FilterBar
+from recjudge_tui.tui.compare import CompareScreen
+from recjudge_tui.tui.dialogs import ErrorDialog
+from recjudge_tui.tui.figures import FiguresScreen
+from recjudge_tui.tui.reports import ReportsScreen
+from recjudge_tui.tui.screens import FilterBar
+from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import filter_by, press, running, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists
 from tests.support.visits import USERS, make_visits
@@ -30,18 +31,18 @@ def visited(project_db: Path) -> Path:
     return project_db
 
 
-async def open_agreement(pilot: Pilot[Any]) -> AgreementScreen:
-    await press(pilot, "a")
+async def open_agreement(pilot: Pilot[Any]) -> ReportsScreen:
+    await press(pilot, "a", "tab")
     screen = pilot.app.screen
-    assert isinstance(screen, AgreementScreen)
-    await until(pilot, lambda: screen.agreement is not None)
+    assert isinstance(screen, ReportsScreen)
+    await until(pilot, lambda: screen.made is not None and screen.made.tab == "agreement")
     return screen
 
 
-def pairs_n(screen: AgreementScreen) -> set[object]:
-    assert screen.agreement is not None
-    assert screen.agreement.pairs is not None
-    return {row["n"] for row in screen.agreement.pairs.rows}
+def pairs_n(screen: ReportsScreen) -> set[object]:
+    assert screen.made is not None
+    assert isinstance(screen.made.content, Table)
+    return {row["n"] for row in screen.made.content.rows}
 
 
 async def test_agreement_is_about_the_occasions_of_the_filter(visited: Path) -> None:
@@ -52,10 +53,7 @@ async def test_agreement_is_about_the_occasions_of_the_filter(visited: Path) -> 
         await until(pilot, lambda: pairs_n(screen) == {HOME})
         assert "context:home" in shown(pilot)
         assert "only in the context “home”" in shown(pilot)
-        assert screen.focused is screen.query_one("#matrix")
-        assert screen.agreement is not None
-        assert screen.agreement.board is not None
-        assert {row["n"] for row in screen.agreement.board.rows} == {HOME}
+        assert screen.focused is screen.query_one("#table")
 
 
 async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) -> None:
@@ -63,7 +61,7 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
         screen = await open_agreement(pilot)
         await filter_by(pilot, "from:2024-05-31 to:2024-05-31")
         await until(pilot, lambda: pairs_n(screen) == {HOME})
-        await press(pilot, "tab", "enter")
+        await press(pilot, "enter")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
         chosen = {term.key for term in cases.pane.chosen.terms}

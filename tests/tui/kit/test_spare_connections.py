@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.errors import NotFoundError, StoreError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.spare_connections import SpareConnections
+from recjudge_tui.tui.screens import SpareConnections
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from recjudge_tui.tui.kit.steady_table import SteadyTable
+from recjudge_tui.tui.widgets import SteadyTable
 
 
 class OneTable(App[None]):

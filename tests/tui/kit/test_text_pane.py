@@ -5,7 +5,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
-from recjudge_tui.tui.kit.text_pane import TextPane
+from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import driven, settle, shown
 
 

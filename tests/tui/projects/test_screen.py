@@ -6,14 +6,11 @@ import pytest
 
 from recjudge_tui.store.projects import LabelShare, ProjectPanel, create_project, project_names
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.home.glance import HomeGlance
-from recjudge_tui.tui.home.reading import HomeReader
-from recjudge_tui.tui.home.screen import HomeScreen
-from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
-from recjudge_tui.tui.kit.glyphs import UNICODE
-from recjudge_tui.tui.kit.import_form import ImportForm
-from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
-from recjudge_tui.tui.projects.text import panel_content
+from recjudge_tui.tui.data import ImportForm
+from recjudge_tui.tui.dialogs import ErrorDialog, Notice
+from recjudge_tui.tui.home import HomeGlance, HomeReader, HomeScreen
+from recjudge_tui.tui.projects import ProjectsScreen, ProjectTable, panel_content
+from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_lists
 from tests.support.app.projects import end_run, finish_call, make_project, start_run

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.tui.prompts.editing import DraftDialog
-from recjudge_tui.tui.prompts.editor import check_draft, editor_command, write_draft
+from recjudge_tui.tui.prompts import DraftDialog, check_draft, editor_command, write_draft
 from tests.support.app.driving import press, shown
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.prompts_screen import front, prompts, versions

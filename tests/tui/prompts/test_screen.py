@@ -10,10 +10,9 @@ from textual.widgets import Input
 
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text, store_prompt
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.dialogs import AskLine, ErrorDialog
-from recjudge_tui.tui.kit.text_pane import TextPane
-from recjudge_tui.tui.prompts.picker import PromptPicker
-from recjudge_tui.tui.prompts.screen import PromptsScreen
+from recjudge_tui.tui.dialogs import AskLine, ErrorDialog
+from recjudge_tui.tui.prompts import PromptPicker, PromptsScreen
+from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, settle, shown, type_text
 from tests.support.app.hostile import ALL, harmless
 from tests.support.app.lists import import_lists, judge

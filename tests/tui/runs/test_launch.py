@@ -15,22 +15,21 @@ from recjudge_tui.domain.protocols import offered
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.address_fields import ADDRESS
-from recjudge_tui.tui.kit.judge_picker import JudgePicker
-from recjudge_tui.tui.kit.text_pane import TextPane
-from recjudge_tui.tui.runs.launch_form import (
+from recjudge_tui.tui.judge_picker import ADDRESS, JudgePicker
+from recjudge_tui.tui.launch import (
     FIELDS,
     QUESTIONS,
+    ExpectedRun,
     FieldError,
+    JudgeQuestion,
     form_words,
     hint_of,
     is_asked,
+    notes_of,
     read_form,
 )
-from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
-from recjudge_tui.tui.runs.launch_request import ExpectedRun
-from recjudge_tui.tui.runs.launch_text import notes_of
-from recjudge_tui.tui.runs.monitor import MonitorScreen
+from recjudge_tui.tui.runs import MonitorScreen
+from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, running, shown, type_text, until
 from tests.support.app.launch_form import FORM, fill, open_form, runs
 from tests.support.app.lists import import_lists, judge

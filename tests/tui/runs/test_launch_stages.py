@@ -9,11 +9,9 @@ import pytest
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.store.runs import list_runs, run_row
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.choice import Choice
-from recjudge_tui.tui.runs.launch import LaunchScreen
-from recjudge_tui.tui.runs.launch_form import FieldError, read_form
-from recjudge_tui.tui.runs.launch_request import start_run
-from recjudge_tui.tui.runs.monitor import MonitorScreen
+from recjudge_tui.tui.dialogs import Choice
+from recjudge_tui.tui.launch import FieldError, LaunchScreen, read_form, start_run
+from recjudge_tui.tui.runs import MonitorScreen
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.launch_form import FORM, fill, open_form, runs
 from tests.support.app.lists import import_lists

@@ -29,11 +29,10 @@ from recjudge_tui.store.runs import (
 )
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.kit.dialogs import Notice
-from recjudge_tui.tui.kit.glyphs import UNICODE
-from recjudge_tui.tui.runs.monitor import MonitorScreen
-from recjudge_tui.tui.runs.text import call_line
+from recjudge_tui.tui.dialogs import Notice
+from recjudge_tui.tui.runs import MonitorScreen, call_line
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.lists import import_lists, judge, plan
 from tests.support.runs import plan_run, ran, wait_until_wishes_are_read

@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.runs import run_pane
-from recjudge_tui.tui.runs.details import RunDetails, read_details
-from recjudge_tui.tui.runs.run_pane import RunPane
-from recjudge_tui.tui.runs.screen import RunTable
+from recjudge_tui.tui import runs as run_pane
+from recjudge_tui.tui.runs import RunDetails, RunPane, RunTable, read_details
+from recjudge_tui.tui.screens import make_screen
 from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import end_run, finish_call, make_arena, make_project, start_run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from recjudge_tui.tui.kit.glyphs import UNICODE
-from recjudge_tui.tui.runs.screen import shorten_names
+from recjudge_tui.tui.runs import shorten_names
+from recjudge_tui.tui.widgets import UNICODE
 
 
 def test_a_name_is_shortened_only_as_far_as_the_table_requires() -> None:

@@ -19,7 +19,7 @@ _NARROWEST_TEXT = 12
 _LONGEST_TITLE, _LONGEST_LABEL, _LONGEST_NOTE = 400, 80, 10_000
 
 
-class _TextColumn(NamedTuple):
+class TextColumn(NamedTuple):
     """A column of cells as text."""
 
     label: str
@@ -33,9 +33,9 @@ class _Layout(NamedTuple):
     """The layout that fits: the columns, the values shown above the table, the column that heads groups of rows, and
     the hidden columns."""
 
-    columns: list[_TextColumn]
+    columns: list[TextColumn]
     common: list[str]
-    heads: _TextColumn | None
+    heads: TextColumn | None
     dropped: list[str]
 
 
@@ -50,7 +50,7 @@ def write(table: Table, screen: Screen) -> TableText:
 
     out = io.StringIO()
     console = _console(out, screen)
-    columns, footnotes = _columns(table)
+    columns, footnotes = text_columns(table)
     layout = _layout(columns, screen.width)
     if table.answer:
         console.print(Text(one_line(table.answer, _LONGEST_NOTE), style="bold"))
@@ -101,9 +101,9 @@ def _finished(written: str, screen: Screen) -> str:
     return text if screen.unicode else text.translate(_ASCII)
 
 
-def _layout(columns: list[_TextColumn], width: int) -> _Layout:
+def _layout(columns: list[TextColumn], width: int) -> _Layout:
     common: list[str] = []
-    heads: _TextColumn | None = None
+    heads: TextColumn | None = None
     dropped: list[str] = []
     if not columns or _width(columns) <= width:
         return _Layout(columns, common, heads, dropped)
@@ -125,14 +125,14 @@ def _layout(columns: list[_TextColumn], width: int) -> _Layout:
     return _Layout(columns, common, heads, dropped)
 
 
-def _compact(column: _TextColumn) -> _TextColumn:
+def _compact(column: TextColumn) -> TextColumn:
     """An interval with a dash, unless a value is negative and it could be misread."""
     if not column.interval or any("-" in cell for cell in column.cells):
         return column
     return column._replace(cells=[cell.replace(" to ", UNDEFINED) for cell in column.cells])
 
 
-def _heading_column(columns: list[_TextColumn]) -> _TextColumn | None:
+def _heading_column(columns: list[TextColumn]) -> TextColumn | None:
     """A text column, not the first, whose equal values are adjacent, so that its values can head groups of rows."""
     for column in columns[1:]:
         starts = 1 + sum(cell != next_cell for cell, next_cell in pairwise(column.cells))
@@ -141,7 +141,7 @@ def _heading_column(columns: list[_TextColumn]) -> _TextColumn | None:
     return None
 
 
-def _groups(layout: _Layout) -> Iterator[tuple[str, list[_TextColumn]]]:
+def _groups(layout: _Layout) -> Iterator[tuple[str, list[TextColumn]]]:
     """(heading, columns of its rows); one group without a heading if no column heads the rows."""
     if not layout.columns or not layout.columns[0].cells:
         return
@@ -158,27 +158,27 @@ def _groups(layout: _Layout) -> Iterator[tuple[str, list[_TextColumn]]]:
 _ASCII = str.maketrans({"–": "-", "·": "*", "…": "~", "─": "-", "“": '"', "”": '"'})
 
 
-def _columns(table: Table) -> tuple[list[_TextColumn], list[str]]:
+def text_columns(table: Table) -> tuple[list[TextColumn], list[str]]:
     """The columns with content, and the distinct notes of rows."""
     names = {column.name for column in table.columns}
     footnotes = list(dict.fromkeys(one_line(row["note"]) for row in table.rows if row.get("note")))
-    columns: list[_TextColumn] = []
+    columns: list[TextColumn] = []
     for column in table.columns:
         if column.name == "note" or (column.name == "ci_high" and "ci_low" in names):
             continue
         if column.name == "ci_low" and "ci_high" in names:
             cells = [_interval(row, column) for row in table.rows]
             label = column.interval_label.replace(" ", "\u00a0")
-            columns.append(_TextColumn(label, cells, True, interval=True))
+            columns.append(TextColumn(label, cells, True, interval=True))
         else:
             cells = [shown(row.get(column.name), column) for row in table.rows]
             columns.append(
-                _TextColumn(one_line(column.label, _LONGEST_LABEL), cells, is_number(column), column.minor)
+                TextColumn(one_line(column.label, _LONGEST_LABEL), cells, is_number(column), column.minor)
             )
     columns = [column for column in columns if any(cell not in ("", UNDEFINED) for cell in column.cells)]
     if footnotes:
         marks = [f"[{footnotes.index(one_line(r['note'])) + 1}]" if r.get("note") else "" for r in table.rows]
-        columns.append(_TextColumn("", marks, True))
+        columns.append(TextColumn("", marks, True))
     return columns, footnotes
 
 
@@ -189,7 +189,7 @@ def _interval(row: Row, column: Column) -> str:
     return f"{shown(low, column).removesuffix(' %')} to {shown(high, column)}"
 
 
-def _hoisted(columns: list[_TextColumn]) -> tuple[list[_TextColumn], list[str]]:
+def _hoisted(columns: list[TextColumn]) -> tuple[list[TextColumn], list[str]]:
     constant = [c for c in columns if not c.number and len(set(c.cells)) == 1]
     if len(constant) == len(columns):
         return columns, []
@@ -197,7 +197,7 @@ def _hoisted(columns: list[_TextColumn]) -> tuple[list[_TextColumn], list[str]]:
     return kept, [f"{column.label}: {column.cells[0]}" for column in constant]
 
 
-def _narrowest(column: _TextColumn, *, whole_words: bool = False) -> int:
+def _narrowest(column: TextColumn, *, whole_words: bool = False) -> int:
     """The minimum width of a column; a long word in a text may be broken unless words must stay whole."""
     from rich.cells import cell_len
 
@@ -212,24 +212,24 @@ def _narrowest(column: _TextColumn, *, whole_words: bool = False) -> int:
     return max(header, natural if column.number else min(natural, longest))
 
 
-def _natural(column: _TextColumn) -> int:
+def _natural(column: TextColumn) -> int:
     """The width at which nothing is wrapped."""
     from rich.cells import cell_len
 
     return max(cell_len(column.label), *map(cell_len, column.cells), 0)
 
 
-def _width(columns: list[_TextColumn]) -> int:
+def _width(columns: list[TextColumn]) -> int:
     return sum(map(_natural, columns)) + _GAP * (len(columns) - 1)
 
 
-def _least(columns: list[_TextColumn], *, whole_words: bool = False) -> int:
+def _least(columns: list[TextColumn], *, whole_words: bool = False) -> int:
     """The width at which no number is cut and every text column has its minimum width."""
     widths = (_narrowest(column, whole_words=whole_words) for column in columns)
     return sum(widths) + _GAP * (len(columns) - 1)
 
 
-def _widths(columns: list[_TextColumn], width: int) -> list[int]:
+def _widths(columns: list[TextColumn], width: int) -> list[int]:
     """The widths of columns that fit: their minimum widths, without broken words if there is room.
 
     The remaining width goes to the columns that lack least, so that few are wrapped.
@@ -245,9 +245,7 @@ def _widths(columns: list[_TextColumn], width: int) -> list[int]:
     return widths
 
 
-def _print_rows(
-    console: Console, columns: list[_TextColumn], whole: list[_TextColumn], screen: Screen
-) -> None:
+def _print_rows(console: Console, columns: list[TextColumn], whole: list[TextColumn], screen: Screen) -> None:
     """Rows side by side; `whole` are the same columns with the cells of all groups, which determine the widths."""
     from rich import box
     from rich.table import Table as Grid
@@ -274,7 +272,7 @@ def _print_rows(
     console.print(grid)
 
 
-def _print_records(console: Console, columns: list[_TextColumn]) -> None:
+def _print_records(console: Console, columns: list[TextColumn]) -> None:
     """Each row as lines of label and value, for tables too wide for columns."""
     from rich.table import Table as Grid
     from rich.text import Text

@@ -10,10 +10,9 @@ import pytest
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.cases.case import images as drawing
-from recjudge_tui.tui.cases.case.images import HEIGHT, WIDTH
-from recjudge_tui.tui.cases.case.text import case_content
-from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE
+from recjudge_tui.tui import case as drawing
+from recjudge_tui.tui.case import HEIGHT, WIDTH, case_content
+from recjudge_tui.tui.widgets import ASCII, UNICODE
 from tests.support.images import illustrated
 from tests.support.runs import make_project, planned, server_judge
 from tests.support.stub_server import answer, completion, serving

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.store.case_detail import CaseDetail
-from recjudge_tui.tui.cases.case.lists import lists, lists_title
-from recjudge_tui.tui.kit.glyphs import UNICODE
+from recjudge_tui.tui.case import lists, lists_title
+from recjudge_tui.tui.widgets import UNICODE
 
 
 def case(a: str, b: str, events: int = 0) -> CaseDetail:

@@ -8,8 +8,8 @@ from typing import cast
 from rich.cells import cell_len
 
 from recjudge_tui.store.case_detail import CaseDetail, Opinion
-from recjudge_tui.tui.cases.case.scores import raters
-from recjudge_tui.tui.kit.glyphs import UNICODE
+from recjudge_tui.tui.case import raters
+from recjudge_tui.tui.widgets import UNICODE
 
 
 def _case() -> CaseDetail:

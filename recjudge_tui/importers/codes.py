@@ -1,0 +1,585 @@
+"""What the answers in a column mean. The whole set of values decides, before anything is stored.
+
+Pure: `settle` takes how often each answer occurs and what was expected, and gives a reading in which every kept answer has a
+meaning, or raises `Unclear` with the readings to choose from. A reading is never taken when another one fits as well, nor when
+it fits only some of the answers, apart from a few strays.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from recjudge_tui.domain.scales import Scale
+from recjudge_tui.domain.text import one_line, quantity
+
+# below both, answers that do not fit are strays, which are left out
+STRAY_SHARE, STRAY_ROWS = 0.01, 20
+# a row's answer that is the name of its first or second system, or that a name and a side of the pair contradict
+NAMED_A, NAMED_B, EITHER = "\0a", "\0b", "\0?"
+FAILED = frozenset((
+    "failed", "failure", "error", "unparsable", "unparseable", "invalid", "parse error", "timeout", "refused", "refusal",
+))  # fmt: skip
+
+Form = Literal["pair", "labels", "scores", "shown"]
+# what a side was named by: the pair itself, its place in the order shown, or a letter, which may mean either
+Means = Literal["side", "place", "letter"]
+
+# ---- the one table of words for the answers about a pair, also those of other tools ---------------------------------
+
+_TIES = (
+    "tie", "ties", "tied", "draw", "drawn", "equal", "equally good", "equally bad", "same", "the same", "about the same",
+    "roughly the same", "similar", "both", "both good", "both bad", "bothbad", "both are good", "both are bad", "neither",
+    "neutral", "no difference", "no preference", "tie (bothbad)", "tie (both bad)", "tie both bad", "tie bothbad", "c", "=",
+    "indifferent", "t", "tie (bothgood)",
+)  # fmt: skip
+_FIRST: dict[Means, tuple[str, ...]] = {
+    "side": ("model a", "system a", "modela", "systema", "win", "wins", "won", "winner", "chosen"),
+    "place": ("first", "1st", "shown first", "set 1", "list 1", "set1", "list1", "left"),
+    "letter": ("a", "a wins", "a win", "a won"),
+}
+_SECOND: dict[Means, tuple[str, ...]] = {
+    "side": (
+        "model b",
+        "system b",
+        "modelb",
+        "systemb",
+        "lose",
+        "loses",
+        "lost",
+        "loss",
+        "loser",
+        "rejected",
+    ),
+    "place": ("second", "2nd", "shown second", "set 2", "list 2", "set2", "list2", "right"),
+    "letter": ("b", "b wins", "b win", "b won"),
+}
+_NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|side|reply"
+_NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
+_WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
+_OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪)\s*(\w[\w ]*)")
+_MUCH = frozenset(
+    "much significantly strongly far clearly definitely considerably greatly very substantially lot way".split()
+)
+_SLIGHTLY = frozenset(
+    "slightly marginally somewhat bit little barely slight probably weakly moderately mildly".split()
+)
+_NOISE = frozenset(
+    "is are was the a_bit better preferred prefer prefers preference favor favors favour favours i wins win by".split()
+)
+
+
+class Code(NamedTuple):
+    """The meaning of one answer. `value` is None for a failed one. `strength` is that of a graded preference, in words."""
+
+    value: float | None
+    means: Means = "side"
+    strength: str = ""
+
+
+class Expected(NamedTuple):
+    """The answers that a column may have: those of a `pair`, the `labels` of a list, `scores`, or a pair's in the order
+    `shown` of an exported task. `names`: value -> its label; `words`: other ways to write them; `scale`: of scores, None for
+    any number. `sides`: the names of the columns of the two systems, which an answer may repeat.
+    """
+
+    form: Form
+    what: str
+    names: Mapping[float, str] = {}
+    words: Mapping[str, float] = {}
+    scale: Scale | None = None
+    sides: tuple[str, str] = ("", "")
+
+
+class Given(NamedTuple):
+    """What the user said: what answers mean, the two ends of a scale, that the rest may be dropped. `ours`: the file is
+    our own export, whose numbers are ours."""
+
+    values: Mapping[str, str] = {}
+    ends: tuple[float, float] | None = None
+    keep_fitting: bool = False
+    ours: bool = False
+
+
+class Reading(NamedTuple):
+    """answer -> its meaning. `strays`: answer -> its rows, which are left out. `remarks` say how it was read."""
+
+    codes: Mapping[str, Code]
+    strays: Mapping[str, int]
+    remarks: tuple[str, ...] = ()
+
+
+class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with the file's name
+    """The answers do not fit, or in more than one way. `lines`: (what settles it, what it means)."""
+
+    def __init__(self, title: str, cause: str, lines: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(title)
+        self.title, self.cause, self.lines = title, cause, lines
+
+    @property
+    def next_step(self) -> str:
+        width = max((len(option) for option, _ in self.lines), default=0)
+        choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in self.lines)
+        return f"Nothing was stored. Say what they mean:{choices}"
+
+
+def fold(text: str) -> str:
+    """The answer as a word: in small letters, without brackets around it, underscores and hyphens as spaces."""
+    return " ".join(text.lower().replace("_", " ").strip("[] \t\"'").split())
+
+
+def number_of(text: str) -> float | None:
+    """The finite number that the text is, else None."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text and text.isascii() else None
+
+
+def settle(counts: Mapping[str, int], expected: Expected, given: Given = Given()) -> Reading:  # noqa: B008 - frozen
+    """The one reading of a column's answers. `counts`: answer -> rows, without empty cells. Raises Unclear."""
+    codes: dict[str, Code] = {}
+    renamed = {fold(old): new for old, new in given.values.items()}
+    by_number = {number_of(old): new for old, new in given.values.items() if number_of(old) is not None}
+    dropped: dict[str, int] = {}
+    open_: dict[str, float] = {}
+    numbered: dict[str, int] = {}
+    for text, rows in counts.items():
+        number = number_of(text)
+        new = renamed.get(fold(text.removeprefix(EITHER)), by_number.get(number))
+        if new is not None:
+            if not new.strip():
+                dropped[text] = rows
+                continue
+            codes[text] = _said(new, text, expected)
+            continue
+        if text.startswith(EITHER):
+            continue
+        code = _word(text, expected)
+        if code is not None:
+            codes[text] = code
+        elif number is not None:
+            open_[text] = number
+        elif expected.form == "pair" and (match := _NUMBERED.fullmatch(fold(text))):
+            numbered[text] = int(match[1])
+    if either := {
+        text: rows for text, rows in counts.items() if text.startswith(EITHER) and text not in codes
+    }:
+        raise _either(either)
+    remarks: list[str] = []
+    codes |= _numbered_sides(numbered, counts, expected, given)
+    codes |= _numbers(open_, codes, counts, expected, given, remarks)
+    unfit = {text: rows for text, rows in counts.items() if text not in codes and text not in dropped}
+    lost, kept = sum(unfit.values()), sum(counts[text] for text in codes)
+    if lost and not given.keep_fitting and (lost >= STRAY_ROWS or lost >= STRAY_SHARE * (lost + kept)):
+        raise _partly(unfit, codes, counts, expected)
+    if lost and not kept:
+        raise _partly(unfit, codes, counts, expected)
+    return Reading(codes, {**unfit, **dropped}, tuple(remarks))
+
+
+def shown_counts(counts: Mapping[str, int], most: int = 12) -> str:
+    """The answers with their numbers of rows, the most frequent first."""
+    names = {NAMED_A: "the name of a system", NAMED_B: "the name of a system"}
+    merged: Counter[str] = Counter()
+    for text, rows in counts.items():
+        merged[names.get(text, f"“{one_line(text.removeprefix(EITHER), 40)}”")] += rows
+    parts = [f"{name} ({quantity(rows, 'row')})" for name, rows in merged.most_common(most)]
+    return ", ".join(parts) + (f" and {len(merged) - most:,} others" if len(merged) > most else "")
+
+
+# ---- words -------------------------------------------------------------------------------------------------------
+
+
+def _table() -> dict[str, Code]:
+    table = {word: Code(0.0) for word in _TIES}
+    for value, words in ((1.0, _FIRST), (-1.0, _SECOND)):
+        for means, names in words.items():
+            table |= {name: Code(value, means) for name in names}
+    return table
+
+
+PAIR_WORDS: Mapping[str, Code] = _table()
+
+
+def _word(text: str, expected: Expected) -> Code | None:
+    """The code of an answer in words; None for a number or an unknown word."""
+    if expected.form == "scores":
+        return _on_scale(text, expected.scale)
+    word = fold(text)
+    if expected.form == "labels":
+        value = next(
+            (v for v, name in expected.names.items() if name.lower() == word), expected.words.get(word)
+        )
+        if value is None:
+            return Code(None) if word in FAILED else None
+        return Code(value)
+    if text in (NAMED_A, NAMED_B):
+        return Code(1.0 if text == NAMED_A else -1.0)
+    if word in FAILED:
+        return Code(None)
+    if word and word in expected.sides:
+        return Code(1.0 if word == expected.sides[0] else -1.0)
+    return side_of(word)
+
+
+def side_of(word: str) -> Code | None:
+    """The code of a folded word for an answer about a pair, graded ones (`a much better`, `a>>b`) too."""
+    if code := PAIR_WORDS.get(word):
+        return code
+    if match := _OPERATOR.fullmatch(word):
+        left, right = side_of(match[1]), side_of(match[3])
+        if left is None or right is None or not left.value or left.value != -(right.value or 0.0):
+            return None
+        sign = match[2]
+        if sign[0] in "=≈~":
+            return Code(0.0)
+        better = left if sign[0] in ">≫" else right
+        return better._replace(strength="much" if len(sign) > 1 or sign in "≫≪" else "")
+    if match := _WITH_NOUN.fullmatch(word):
+        code = PAIR_WORDS[match[2]]
+        return (
+            code._replace(means="side")
+            if match[1] in ("model", "system") and code.means == "letter"
+            else code
+        )
+    return _graded(word)
+
+
+def _graded(word: str) -> Code | None:
+    for before, after in ((": ", 1), (" than ", 0), (" over ", 0)):
+        if before in word:
+            word = word.split(before)[after] if after == 0 else " ".join(reversed(word.split(before, 1)))
+    words = [part.strip(".,:;()!") for part in word.split()]
+    strength = "much" if _MUCH & set(words) else "slightly" if _SLIGHTLY & set(words) else ""
+    worse = "worse" in words
+    if not (strength or worse or _NOISE & set(words)):
+        return None
+    degree = _MUCH | _SLIGHTLY | {"worse"}
+    rest = [part for part in words if part not in degree and part not in _NOISE]
+    # the article of “a bit better” is not the side A
+    if len(rest) > 1 and {"bit", "little", "lot"} & set(words) and "a" in rest:
+        rest.remove("a")
+    bare = " ".join(rest)
+    code = PAIR_WORDS.get(bare) or (
+        PAIR_WORDS.get(match[2]) if (match := _WITH_NOUN.fullmatch(bare)) else None
+    )
+    if code is None or code.value is None:
+        return None
+    return code._replace(
+        value=0.0 - code.value if worse else code.value, strength=strength if code.value else ""
+    )
+
+
+def _on_scale(text: str, scale: Scale | None) -> Code | None:
+    if scale is not None and scale.words:
+        word = " ".join(text.lower().split())
+        return next(
+            (Code(v) for v, name in scale.names.items() if " ".join(name.lower().split()) == word), None
+        )
+    value = number_of(text)
+    if value is None:
+        return Code(None) if fold(text) in FAILED else None
+    return Code(value) if scale is None or scale.low <= value <= scale.high else None
+
+
+def _said(new: str, text: str, expected: Expected) -> Code:
+    """What the user says an answer means. Raises Unclear for a word that means nothing here."""
+    if fold(new) == "name" and text.startswith(EITHER):
+        # the loader looks at the systems of the row
+        return Code(math.nan)
+    code = _word(new, expected)
+    number = number_of(new)
+    if code is None and number is not None and number in expected.names:
+        code = Code(number)
+    if code is None:
+        answers = ", ".join(expected.names.values()) or (
+            expected.scale.described() if expected.scale else "a number"
+        )
+        title = f"“{one_line(new, 40)}” is not an answer of {expected.what}"
+        raise Unclear(title, f"The answers are {answers}.", _example(expected, {text: 1}))
+    return code
+
+
+# ---- numbers -----------------------------------------------------------------------------------------------------
+
+
+def _numbered_sides(
+    numbered: Mapping[str, int], counts: Mapping[str, int], expected: Expected, given: Given
+) -> dict[str, Code]:
+    """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
+    found = set(numbered.values())
+    if not found or not found <= {0, 1, 2} or found >= {0, 2}:
+        return {}
+    if found == {1} and not given.ours:
+        texts = {text: counts[text] for text in numbered}
+        word = next(iter(texts))
+        raise Unclear(
+            f"“{one_line(word, 40)}” may be the first or the second of the pair",
+            f"The answers are {shown_counts(counts)}: counted from 1 it is the first system, counted from 0 the second.",
+            (
+                (f"--values {word}=A", "it is the first system (system_a)"),
+                (f"--values {word}=B", "the second (system_b)"),
+            ),
+        )
+    first = 0 if 0 in found else 1
+    return {text: Code(1.0 if number == first else -1.0) for text, number in numbered.items()}
+
+
+def _numbers(
+    open_: Mapping[str, float],
+    words: Mapping[str, Code],
+    counts: Mapping[str, int],
+    expected: Expected,
+    given: Given,
+    remarks: list[str],
+) -> dict[str, Code]:
+    """The codes of answers that are numbers where labels are expected. Raises Unclear where they can be read in two ways."""
+    found = set(open_.values())
+    if not found or expected.form == "scores":
+        return {}
+    if given.ends is not None and expected.form == "pair":
+        return _along(open_, given.ends, remarks)
+    contract: Mapping[float, float] = {value: value for value in expected.names}
+    if expected.form == "shown":
+        contract = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
+    # a few numbers among many that fit are strays, and do not make the others unclear
+    total, likely = sum(counts.values()), found
+    strays = {
+        number
+        for text, number in open_.items()
+        if number not in contract and counts[text] < min(STRAY_ROWS, STRAY_SHARE * total)
+    }
+    likely = found - strays
+    if (
+        not likely
+        or given.ours
+        or _contract_fits(likely, expected, bool(words))
+        or (given.keep_fitting and likely & set(contract) and not likely <= set(contract))
+    ):
+        return {text: Code(contract[number]) for text, number in open_.items() if number in contract}
+    if expected.form == "pair" and _is_graded(likely) and likely == found:
+        remarks.append(
+            "numbers from -3 to 3 are read as strengths of preference: above 0 the first system (system_a) is better, as with 1"
+            " and -1; if it is the other way round, undo this import and give --scale -3..3, from A to B"
+        )
+        return {text: _strong(number) for text, number in open_.items()}
+    raise _unclear_numbers(open_, words, counts, expected)
+
+
+def _contract_fits(found: set[float], expected: Expected, has_words: bool) -> bool:
+    """Whether our own codes are the only reading: -1 shows those of a pair, 0 and 2 together those of three labels."""
+    if expected.form == "pair":
+        return (-1.0 in found and found <= {-1.0, 0.0, 1.0}) or (found == {0.0} and has_words)
+    if expected.form == "shown":
+        return found <= {0.0, 1.0, 2.0} and found not in ({0.0}, {0.0, 1.0})
+    values = set(expected.names)
+    return found <= values and {min(values), max(values)} <= found
+
+
+def _is_graded(found: set[float]) -> bool:
+    whole = all(number == int(number) for number in found)
+    return whole and min(found) < 0 < max(found) and max(map(abs, found)) == 3
+
+
+def _strong(number: float) -> Code:
+    value = 0.0 if number == 0 else math.copysign(1.0, number)
+    return Code(value, strength={3.0: "much", 2.0: "", 1.0: "slightly"}.get(abs(number), "") if value else "")
+
+
+def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: list[str]) -> dict[str, Code]:
+    """Numbers on a scale from the first system (its first end) to the second: the middle is a tie."""
+    low, high = min(ends), max(ends)
+    middle, sign = (low + high) / 2, 1.0 if ends[0] > ends[1] else -1.0
+    codes = {}
+    for text, number in open_.items():
+        if low <= number <= high:
+            far = abs(number - middle) / ((high - low) / 2)
+            value = 0.0 if number == middle else math.copysign(sign, (number - middle) * sign)
+            codes[text] = Code(
+                value, strength="" if not value or far in (1.0,) and high - low <= 2 else _degree(far)
+            )
+    remarks.append(
+        f"a scale from {ends[0]:g} (the first system is better) to {ends[1]:g} (the second), {middle:g} is a tie"
+    )
+    return codes
+
+
+def _degree(far: float) -> str:
+    return "much" if far > 0.8 else "slightly" if far < 0.5 else ""
+
+
+class _Option(NamedTuple):
+    line: str
+    meaning: str
+
+
+def _readings(found: set[float], expected: Expected) -> Iterator[_Option]:
+    """The ways to read all of these numbers."""
+
+    def values(**meanings: str) -> str:
+        pairs = (f"{key.lstrip('_').replace('m', '-')}={name}" for key, name in meanings.items())
+        return f"--values {','.join(pairs)}"
+
+    whole, low, high = all(number == int(number) for number in found), min(found), max(found)
+    if expected.form == "labels":
+        names = [expected.names[value] for value in sorted(expected.names)]
+        if found <= set(expected.names):
+            codes = ",".join(f"{value:g}={expected.names[value]}" for value in sorted(expected.names))
+            yield _Option(f"--values {codes}", "our own numbers")
+        if whole and found <= {1.0, 2.0, 3.0}:
+            yield _Option(
+                "--values " + ",".join(f"{n}={name}" for n, name in enumerate(names, 1)), "counted from 1"
+            )
+            yield _Option(
+                "--values " + ",".join(f"{n}={name}" for n, name in enumerate(reversed(names), 1)),
+                "1 is the best",
+            )
+        if whole and found <= {0.0, 1.0}:
+            yield _Option(values(_0=names[0], _1=names[-1]), "no and yes")
+        first, last = _usual_ends(found)
+        yield _Option(f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)")
+        return
+    if expected.form == "shown":
+        yield _Option(values(_1="first", _2="second"), "the list shown first, the list shown second")
+        yield _Option(values(_0="first", _1="second"), "counted from 0")
+        return
+    if whole and found <= {0.0, 1.0}:
+        yield _Option(values(_1="A", _0="B"), "1: the first system won, 0: it lost")
+        yield _Option(values(_0="A", _1="B"), "the number of the winner, counted from 0")
+        yield _Option(values(_1="A", _0="Tie"), "our own numbers")
+    if whole and found <= {1.0, 2.0}:
+        yield _Option(values(_1="A", _2="B"), "the number of the winner, counted from 1")
+    if whole and found <= {1.0, 2.0, 3.0}:
+        yield _Option(values(_1="A", _2="Tie", _3="B"), "in the order A, tie, B")
+        yield _Option(values(_1="A", _2="B", _3="Tie"), "the number of the winner, then the tie")
+    if whole and found <= {0.0, 1.0, 2.0}:
+        yield _Option(values(_0="Tie", _1="A", _2="B"), "0 is a tie, else the number of the winner")
+        yield _Option(
+            values(_0="A", _1="B", _2="Tie"), "the number of the winner, counted from 0, then the tie"
+        )
+    if high > 1 or low < -1 or not whole:
+        first, last = _usual_ends(found)
+        yield _Option(
+            f"--scale {first:g}..{last:g}", f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
+        )
+        yield _Option(
+            f"--scale {last:g}..{first:g}", f"the same from B to A: {last:g} means that A is better"
+        )
+
+
+def _usual_ends(found: set[float]) -> tuple[float, float]:
+    """The ends of the smallest usual scale that holds these numbers."""
+    low, high = min(found), max(found)
+    for ends in (
+        (0.0, 1.0),
+        (1.0, 3.0),
+        (-1.0, 1.0),
+        (-2.0, 2.0),
+        (1.0, 5.0),
+        (0.0, 5.0),
+        (-3.0, 3.0),
+        (1.0, 7.0),
+        (1.0, 10.0),
+        (0.0, 10.0),
+        (0.0, 100.0),
+    ):
+        if ends[0] <= low and high <= ends[1]:
+            return ends
+    return low, high if high > low else low + 1
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------
+
+
+def _answers(expected: Expected) -> str:
+    if expected.form == "scores":
+        scale = expected.scale
+        if scale is None:
+            return "numbers"
+        return ", ".join(scale.words) if scale.words else f"{scale.low:g} to {scale.high:g}"
+    names = ", ".join(
+        expected.names[value]
+        for value in sorted(expected.names, key=lambda v: (v == 0 and expected.form != "labels", -v))
+    )
+    if expected.form == "shown":
+        return "List 1, Tie, List 2"
+    numbers = ", ".join(f"{value:g}" for value in sorted(expected.names, reverse=True))
+    return f"{names} ({numbers})" + (" or the systems' names" if expected.form == "pair" else "")
+
+
+def _keep(
+    unfit: Mapping[str, int], codes: Mapping[str, Code], counts: Mapping[str, int]
+) -> tuple[tuple[str, str], ...]:
+    kept = sum(counts[text] for text in codes)
+    if not kept:
+        return ()
+    return (
+        ("--keep-fitting", f"keep the {kept:,} that fit as they are, and leave out {sum(unfit.values()):,}"),
+    )
+
+
+def _example(expected: Expected, unfit: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
+    texts = list(unfit)[:3]
+    if expected.form == "scores":
+        return ()
+    names = ["A", "B", "Tie"] if expected.form != "labels" else list(expected.names.values())
+    pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, names, strict=False))
+    return ((f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out"),)
+
+
+def _partly(
+    unfit: Mapping[str, int], codes: Mapping[str, Code], counts: Mapping[str, int], expected: Expected
+) -> Unclear:
+    kept = sum(counts[text] for text in codes)
+    title = f"only some answers of {expected.what} fit" if kept else f"no answer of {expected.what} fits"
+    cause = f"It has {shown_counts(counts)}. The answers are {_answers(expected)}, and {shown_counts(unfit)} do not fit."
+    lines: tuple[tuple[str, str], ...] = _example(expected, unfit)
+    numbers = {number for text in counts if (number := number_of(text)) is not None}
+    if expected.form == "scores" and numbers and not (expected.scale and expected.scale.words):
+        first, last = _usual_ends(numbers)
+        lines = ((f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"),)
+    elif expected.form == "scores":
+        lines = (
+            (
+                'scale = ["low", "high"]',
+                "in a mapping, the words from the lowest to the highest (docs/mapping.md)",
+            ),
+        )
+    return Unclear(title, cause, (*lines, *_keep(unfit, codes, counts)))
+
+
+def _unclear_numbers(
+    open_: Mapping[str, float], words: Mapping[str, Code], counts: Mapping[str, int], expected: Expected
+) -> Unclear:
+    found = set(open_.values())
+    fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
+    unfit = {text: counts[text] for text in open_ if text not in fitting}
+    options = list(_readings(found, expected))
+    title = (
+        f"the numbers of {expected.what} can be read in more than one way"
+        if not unfit or not fitting
+        else f"only some answers of {expected.what} fit"
+    )
+    cause = f"It has {shown_counts(counts)}. The answers are {_answers(expected)}."
+    keep = _keep(unfit, {**words, **fitting}, counts) if unfit and fitting else ()
+    return Unclear(title, cause, (*options, *keep))
+
+
+def _either(either: Mapping[str, int]) -> Unclear:
+    words = [one_line(text.removeprefix(EITHER), 40) for text in either]
+    return Unclear(
+        "an answer is a side of the pair, and the name of the other system",
+        f"It has {shown_counts(either)}.",
+        (
+            (f"--values {','.join(f'{word}=name' for word in words)}", "it is the name of a system"),
+            (
+                f"--values {','.join(f'{word}={word}' for word in words)}",
+                "it is the side: A is system_a, B is system_b",
+            ),
+        ),
+    )

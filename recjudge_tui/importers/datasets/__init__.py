@@ -1,1 +1,0 @@
-"""Layouts of published data sets and recommender libraries."""

@@ -1,1 +1,0 @@
-"""Reading files: text, tables, JSON, mappings, and warnings with file and line."""

@@ -1,0 +1,1100 @@
+"""Layouts: how a format is recognised and read, as a declaration in TOML. The shipped ones (layouts/*.toml) and a user's
+`--mapping` speak one language (docs/mapping.md); a format that is no table is a `Layout` in code.
+
+A layout turns one file into rows with the plain column names of a kind. Other packages add layouts through the entry point
+group `recjudge.importers`, with a `Layout` as the object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
+from recjudge_tui.domain.scales import Scale, numbered, worded
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import InputError
+from recjudge_tui.files import small_file
+from recjudge_tui.importers.columns import KNOWN
+from recjudge_tui.importers.reader import (
+    DECODER,
+    UTF8,
+    UTF8_OR_LATIN1,
+    Contents,
+    Dialect,
+    Sample,
+    Table,
+    bare_name,
+    cell,
+    chosen_rows,
+    header_of,
+    json_keys,
+    lines_match,
+    read_table,
+    sample_of,
+    stem,
+)
+from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, html_text, shown, storable
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+# what the answers A and B mean: the systems of the row, or the lists in the order shown
+SIDES = ("systems", "shown")
+_DIALECT = ("encoding", "header", "delimiter", "quote", "line", "suffix", "within", "entries")
+_CHARACTERS = ("quote", "decimal")
+_SETTINGS = ("layout", "name", "about", "files", "parts", "when", "decimal", *_DIALECT)
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
+_HOME = Path(__file__).with_name("layouts")
+
+
+class Request(NamedTuple):
+    """One file to read, and the options of the command. Warnings go to `notes`.
+
+    `beside` are the other files of the command, for layouts that need two files. `event_type` is the type of all its events.
+    `where`: only the rows with one of these values in each of these columns.
+    """
+
+    path: Path
+    kind: ImportKind
+    notes: Notes
+    system: str | None = None
+    mapping: Declaration | None = None
+    beside: tuple[Path, ...] = ()
+    event_type: str = ""
+    where: Mapping[str, frozenset[str]] = {}
+    contents: Contents | None = None
+
+
+class Choice(NamedTuple):
+    """One of the kinds of data that a file may contain: what it would mean, and the options that select it besides
+    `--as`.
+    """
+
+    kind: ImportKind
+    meaning: str
+    options: str = ""
+
+
+class Layout(NamedTuple):
+    """`fits` decides from a file's beginning alone; `rows` yields rows with plain column names in constant memory.
+
+    `rows` notes each row it leaves out and raises InputError when the file as a whole cannot be used. `names` are patterns (as
+    in `fnmatch`, without `.gz`) of the files to import from a folder; without patterns, every file that fits. `beside` are
+    kinds that need a second file of the layout which does not contain them itself: such a file may be given in the same
+    command and is not imported. `choices` are the kinds that a file may contain if its beginning does not decide; then the
+    user must name the kind. `split_by_name`: events of a file whose name says that it is for testing (`u1.test`, `valid.csv`)
+    are held out; False for layouts that mark held-out events themselves. `takes_where`: supports reading only the rows that a
+    command chooses. `has_header`: a table's first line names its columns. `part`: the declaration that reads a file. `whole`: the
+    file that joins others, which are left aside where it is read.
+    """
+
+    name: str
+    kinds: tuple[ImportKind, ...]
+    about: str
+    fits: Callable[[Sample, ImportKind], bool]
+    rows: Callable[[Request], Iterator[Row]]
+    names: tuple[str, ...] = ()
+    beside: tuple[ImportKind, ...] = ()
+    choices: Callable[[Sample], tuple[Choice, ...]] = lambda _sample: ()
+    split_by_name: bool = True
+    takes_where: bool = False
+    has_header: bool = True
+    part: Callable[[Sample, ImportKind], Part | None] = lambda _sample, _kind: None
+    whole: tuple[str, tuple[str, ...]] = ("", ())
+
+
+# ---- the declaration ---------------------------------------------------------------------------------------------
+
+
+class Field(NamedTuple):
+    """The source of one value, and its conversions: the first of these columns (or places in JSON, `scores[0].value`) that
+    the file has, or a constant. `file`: the file's name without its ending, and without what this pattern matches.
+    """
+
+    columns: tuple[str, ...] = ()
+    value: str = ""
+    default: str = ""
+    html: bool = False
+    values: Mapping[str, str] = {}
+    format: str = ""
+    convert: str = ""
+    pattern: str = ""
+    flags: Mapping[str, str] = {}
+    file: str | None = None
+
+
+class When(NamedTuple):
+    """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in JSON
+    (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by its name or its
+    folder, by files beside it.
+    """
+
+    has: tuple[str, ...] = ()
+    any: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    opens: Mapping[str, str] = {}
+    opens_any: Mapping[str, str] = {}
+    values: str = ""
+    lines: str = ""
+    text: str = ""
+    found: str = ""
+    no_text: str = ""
+    name: str = ""
+    folder: str = ""
+    beside: tuple[str, ...] = ()
+    not_beside: tuple[str, ...] = ()
+
+    def fits(self, sample: Sample) -> bool:
+        names = {name.lower() for name in header_of(sample.text, (*self.has, *self.any))}
+        has, some, lacks = ({name.lower() for name in part} for part in (self.has, self.any, self.lacks))
+        if not names >= has or (some and names.isdisjoint(some)) or names & lacks:
+            return False
+        opens = json_keys(sample.text) if self.opens or self.opens_any or self.values else {}
+        begins = [
+            opens.get(name, "")[:1] in tuple(begin) and name in opens for name, begin in self.opens.items()
+        ]
+        some_begin = [
+            opens.get(name, "")[:1] in tuple(begin) and name in opens
+            for name, begin in self.opens_any.items()
+        ]
+        if not all(begins) or (some_begin and not any(some_begin)):
+            return False
+        if self.values and {value[:1] for value in opens.values()} != {self.values}:
+            return False
+        if self.lines and not lines_match(sample, re.compile(self.lines)):
+            return False
+        text = sample.text.lstrip("\ufeff \t\r\n")
+        if any(wanted and not re.search(wanted, text) for wanted in (self.text, self.found)):
+            return False
+        if self.no_text and re.search(self.no_text, text):
+            return False
+        if self.name and not re.search(self.name, bare_name(sample.path), re.IGNORECASE):
+            return False
+        if self.folder and not re.search(self.folder, sample.path.absolute().parent.name, re.IGNORECASE):
+            return False
+        there = [sample.path.with_name(name).is_file() for name in (*self.beside, *self.not_beside)]
+        return all(there[: len(self.beside)]) and not any(there[len(self.beside) :])
+
+
+class CaseColumn(NamedTuple):
+    """The answers on one case, on `aspect` if it is not empty."""
+
+    case_id: str
+    aspect: str
+    field: Field
+
+
+class Part(NamedTuple):
+    """How one kind of record is read from one kind of file.
+
+    `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object. `each`: one
+    row for each element at this place in a JSON record. `only`, `skip`: column -> the values of the rows that are read, or are
+    left out. `unique`: the fields of which each value is read once. `once`: the fields of a further row, for each new user.
+    `need`: fields that must not be empty. `count`: columns whose values are counted in a remark. `explode`: columns whose cells hold lists of
+    equal length, an element a row. `task`: where the fields of a labelling tool's task are found, in this order. `raters`: for
+    each rater the field of each aspect. `scale` applies to all aspects with scores, `scales` to single aspects. `sides` says
+    what A and B mean if the file says which system was shown first (SIDES). `cases` are the columns that contain the answers
+    on one case each; `case_pattern` finds them by their names, and `values` renames the answers in them.
+    """
+
+    fields: Mapping[str, Field]
+    dialect: Dialect = Dialect()
+    when: When = When()
+    attributes: Mapping[str, Field] | None = {}
+    entries_of: str = ""
+    without: tuple[str, ...] = ()
+    each: str = ""
+    only: Mapping[str, tuple[str, ...]] = {}
+    skip: Mapping[str, tuple[str, ...]] = {}
+    unique: tuple[str, ...] = ()
+    explode: tuple[str, ...] = ()
+    once: Mapping[str, Field] = {}
+    need: tuple[str, ...] = ()
+    count: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
+    join: tuple[str, tuple[str, ...]] = ("", ())
+    raters: Mapping[str, Mapping[str, Field]] = {}
+    aspects: Mapping[str, Field] = {}
+    cases: tuple[CaseColumn, ...] = ()
+    case_pattern: str = ""
+    values: Mapping[str, str] = {}
+    scale: Scale | None = None
+    scales: Mapping[str, Scale] = {}
+    sides: str = ""
+    ties: str = ""
+    remarks: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    def answers(self) -> list[tuple[dict[str, str], Field]]:
+        """The columns that contain one label each: what the column's name says about the label, and the label's value."""
+        fields = [
+            ({"rater": rater, "aspect": aspect}, field)
+            for rater, aspects in self.raters.items()
+            for aspect, field in aspects.items()
+        ]
+        fields += [({"aspect": aspect}, field) for aspect, field in self.aspects.items()]
+        for case in self.cases:
+            about = {"case_id": case.case_id} | ({"aspect": case.aspect} if case.aspect else {})
+            fields.append((about, case.field))
+        return fields
+
+    def columns(self) -> list[str]:
+        """Every named column of the file."""
+        fields = [
+            *self.fields.values(),
+            *(field for _, field in self.answers()),
+            *(self.attributes or {}).values(),
+        ]
+        return list(dict.fromkeys(column for field in fields for column in (*field.columns, *field.flags)))
+
+    def uses(self) -> str:
+        """One line that says how each column is read."""
+        parts = []
+        for name, field in self.fields.items():
+            source = field.columns[0] if field.columns else ""
+            if field.file is not None and not source:
+                parts.append(f"{name} from the file's name")
+            else:
+                parts.append(
+                    f"{source} as {name}"
+                    if source and source != name
+                    else name
+                    if source
+                    else f"{name} = {field.value}"
+                )
+        for name, field in (self.attributes or {}).items():
+            parts.append(f"{field.columns[0] if field.columns else field.value} as attribute {name}")
+        for about, field in self.answers():
+            by = f" by {about['rater']}" if "rater" in about else ""
+            case = f" on case {about['case_id']}" if "case_id" in about else ""
+            what = about.get("aspect") or "the answer"
+            parts.append(f"{field.columns[0] if field.columns else field.value} as {what}{by}{case}")
+        return ", ".join(parts)
+
+
+class Declaration(NamedTuple):
+    """A layout file, shipped or a user's mapping, as read; identified by `name` and `digest`.
+
+    `layout` is the labelling tool that exported the answers. `decimal` is the character before the fraction of a number.
+    Without `kinds` it says only how the table is written, and the columns are found by their names.
+    """
+
+    name: str
+    digest: str
+    about: str = ""
+    layout: str = ""
+    decimal: str = "."
+    dialect: Dialect = Dialect()
+    files: tuple[str, ...] = ()
+    parts: tuple[str, tuple[str, ...]] = ("", ())
+    kinds: Mapping[ImportKind, tuple[Part, ...]] = {}
+
+    @property
+    def encoding(self) -> str:
+        return self.dialect.encoding
+
+    def part_of(self, sample: Sample, kind: ImportKind) -> Part | None:
+        return next((part for part in self.kinds.get(kind, ()) if part.when.fits(sample)), None)
+
+
+def load_declaration(path: Path) -> Declaration:
+    """Read and check a layout file. Raises InputError."""
+    try:
+        raw = small_file(path)
+        content = tomllib.loads(raw.decode())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not a TOML file", f"{error}.", "See docs/mapping.md.") from error
+    return _Parser(path).declaration(content, hashlib.sha256(raw).hexdigest())
+
+
+class _Parser:
+    """Checks the content of a layout file, and names the place of a fault."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def fault(self, where: str, what: str) -> InputError:
+        return InputError(f"{self.path}: “{where}” {what}", next_step="See docs/mapping.md.")
+
+    def declaration(self, content: dict[str, Any], digest: str) -> Declaration:
+        settings = {key: content.pop(key) for key in _SETTINGS if key in content}
+        for key in ("layout", "name", "about", "decimal"):
+            if not isinstance(settings.get(key, ""), str):
+                raise self.fault(key, "must be a string")
+        if settings.get("decimal", ".") not in (".", ","):
+            raise self.fault("decimal", "must be a point or a comma")
+        dialect = self.dialect("", settings, Dialect())
+        when, parts = self.when("when", settings.get("when", {})), settings.get("parts")
+        kinds: dict[ImportKind, tuple[Part, ...]] = {}
+        for kind, spec in content.items():
+            name = next((k for k in IMPORT_KINDS if k == kind), None)
+            tables = spec if isinstance(spec, list) else [spec]
+            if name is None or not all(isinstance(table, dict) for table in tables):
+                raise self.fault(kind, f"is none of: {', '.join((*IMPORT_KINDS, *_SETTINGS))}")
+            kinds[name] = tuple(self.part(name, dict(table), dialect, when) for table in tables)
+        return Declaration(
+            name=settings.get("name") or (self.path.stem if self.path.parent == _HOME else self.path.name),
+            digest=digest,
+            about=settings.get("about", ""),
+            layout=settings.get("layout", ""),
+            decimal=settings.get("decimal", "."),
+            dialect=dialect,
+            files=self.texts("files", settings.get("files", ())),
+            parts=(str(parts["whole"]), self.texts("parts.files", parts["files"])) if parts else ("", ()),
+            kinds=kinds,
+        )
+
+    def dialect(self, where: str, table: dict[str, Any], default: Dialect) -> Dialect:
+        import codecs
+
+        found = {key: table[key] for key in _DIALECT if key in table}
+        for key in _DIALECT:
+            table.pop(key, None)
+        for key, value in found.items():
+            if key == "header":
+                if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+                    raise self.fault(key, 'must be a list of column names, such as ["user", "item", "score"]')
+                if len(set(value)) < len(value):
+                    raise self.fault(key, "names a column twice")
+                found[key] = tuple(value)
+            elif key == "entries":
+                found[key] = value is True
+            elif not isinstance(value, str) or (key in ("quote", "delimiter") and len(value) > 1):
+                what = "must be a string" + (" of one character" if key in ("quote", "delimiter") else "")
+                raise self.fault(f"{where}{key}", what)
+            if key in ("line", "suffix"):
+                self.pattern(f"{where}{key}", value)
+        encoding = found.get("encoding", "")
+        if encoding and encoding != UTF8_OR_LATIN1:
+            try:
+                codecs.lookup(encoding)
+            except LookupError:
+                raise self.fault(
+                    "encoding", f"“{encoding}” is not known; try latin-1, cp1252 or utf-16"
+                ) from None
+        if not encoding:
+            found.pop("encoding", None)
+        return default._replace(**found)
+
+    def pattern(self, where: str, spec: object) -> str:
+        try:
+            re.compile(str(spec))
+        except re.error as error:
+            raise self.fault(where, f"is not a regular expression: {error}") from error
+        return str(spec)
+
+    def texts(self, where: str, spec: object) -> tuple[str, ...]:
+        parts = [spec] if isinstance(spec, str) else spec
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise self.fault(where, "must be a text or a list of texts")
+        return tuple(parts)
+
+    def when(self, where: str, spec: object) -> When:
+        if not isinstance(spec, dict) or (unknown := set(spec) - set(When._fields)):
+            raise self.fault(where, f"must be a table of: {', '.join(When._fields)}")
+        given: dict[str, Any] = {}
+        for key, value in spec.items():
+            if key in ("opens", "opens_any"):
+                given[key] = dict(value)
+            elif key in ("lines", "text", "found", "no_text", "name", "folder"):
+                given[key] = self.pattern(f"{where}.{key}", value)
+            elif key == "values":
+                given[key] = str(value)
+            else:
+                given[key] = self.texts(f"{where}.{key}", value)
+        return When(**given)
+
+    def choices_of(self, where: str, spec: object) -> dict[str, tuple[str, ...]]:
+        if not isinstance(spec, dict):
+            raise self.fault(where, 'must be a table such as { status = ["done"] }')
+        return {str(column): self.texts(f"{where}.{column}", values) for column, values in spec.items()}
+
+    def part(self, kind: ImportKind, table: dict[str, Any], dialect: Dialect, when: When) -> Part:
+        known, labels = KNOWN[kind], kind == "labels"
+        columns = table.pop("columns", {})
+        if not isinstance(columns, dict):
+            raise self.fault(f"{kind}.columns", 'must be a table such as { user_id = "uid" }')
+        for name, spec in columns.items():
+            if name not in known:
+                raise self.fault(f"{kind}.columns.{name}", f"is not a column of {kind}: {', '.join(known)}")
+            table.setdefault(name, spec)
+        given: dict[str, Any] = {"dialect": self.dialect(f"{kind}.", table, dialect)}
+        own = self.when(f"{kind}.when", table.pop("when")) if "when" in table else None
+        given["when"] = (
+            when
+            if own is None
+            else own._replace(
+                has=(*when.has, *own.has),
+                lacks=(*when.lacks, *own.lacks),
+                **{
+                    key: value
+                    for key, value in own._asdict().items()
+                    if key not in ("has", "lacks") and value
+                },
+            )
+        )
+        attributes = table.pop("attributes", [])
+        if attributes == "*":
+            given["attributes"] = None
+        elif isinstance(attributes, list):
+            given["attributes"] = {
+                name: Field(columns=(name,)) for name in self.texts(f"{kind}.attributes", attributes)
+            }
+        elif isinstance(attributes, dict):
+            given["attributes"] = {
+                str(n): self.field(f"{kind}.attributes.{n}", spec) for n, spec in attributes.items()
+            }
+        else:
+            raise self.fault(f"{kind}.attributes", 'must be a list of columns, or name = "column"')
+        if "once" in table:
+            given["once"] = {
+                str(n): self.field(f"{kind}.once.{n}", spec) for n, spec in table.pop("once").items()
+            }
+        for key in ("without", "unique", "explode", "task", "remarks", "choices", "need", "count"):
+            if key in table:
+                given[key] = self.texts(f"{kind}.{key}", table.pop(key))
+        for key in ("only", "skip"):
+            if key in table:
+                given[key] = self.choices_of(f"{kind}.{key}", table.pop(key))
+        for key in ("each", "ties", "entries_of"):
+            if key in table:
+                given[key] = str(table.pop(key))
+        if "join" in table:
+            join = table.pop("join")
+            given["join"] = (str(join["file"]), self.texts(f"{kind}.join.on", join["on"]))
+        if labels and "scale" in table:
+            given["scale"], given["scales"] = self.scales(table.pop("scale"))
+        if labels and "sides" in table:
+            given["sides"] = table.pop("sides")
+            if given["sides"] not in SIDES:
+                raise self.fault("labels.sides", f"must be {' or '.join(f'“{side}”' for side in SIDES)}")
+        if labels and "cases" in table:
+            given["case_pattern"], given["cases"], given["values"] = self.cases(table)
+        fields: dict[str, Field] = {}
+        tables: dict[str, dict[str, Field]] = {}
+        for name, spec in table.items():
+            if name in known:
+                fields[name] = self.field(f"{kind}.{name}", spec)
+            elif labels and isinstance(spec, dict):
+                tables[name] = {a: self.field(f"{kind}.{name}.{a}", s) for a, s in spec.items()}
+            else:
+                raise self.fault(f"{kind}.{name}", f"is not a column of {kind}: {', '.join(known)}")
+        aspects = tables.pop("aspects", {})
+        if tables and (aspects or "rater" in fields):
+            raise self.fault(kind, "has a table for each rater, so it cannot have “rater” or “aspects” too")
+        if (tables or aspects) and ("aspect" in fields or "value" in fields):
+            raise self.fault(kind, "has a column for each aspect, so it cannot have “aspect” or “value” too")
+        if (given.get("cases") or given.get("case_pattern")) and (
+            tables or aspects or "value" in fields or "case_id" in fields
+        ):
+            raise self.fault(
+                kind, "has a column for each case, so it cannot have another column for the case or the value"
+            )
+        return Part(fields=fields, raters=tables, aspects=aspects, **given)
+
+    def cases(self, table: dict[str, Any]) -> tuple[str, tuple[CaseColumn, ...], dict[str, str]]:
+        """The pattern or the columns of cases, and the values renamed in all of them. Removes them from the table."""
+        spec, values = table.pop("cases"), table.pop("values", {})
+        if not isinstance(values, dict):
+            raise self.fault("labels.values", 'must be a table of old = "new"')
+        renamed = {str(old): str(new) for old, new in values.items()}
+        if isinstance(spec, str):
+            if re.compile(self.pattern("labels.cases", spec)).groups == 0:
+                raise self.fault(
+                    "labels.cases", r"must have a group for the number of the case, such as 'Case (\d+)'"
+                )
+            return spec, (), renamed
+        if not isinstance(spec, dict):
+            raise self.fault("labels.cases", "must be a pattern, or a table with the column of each case")
+        found = []
+        for case_id, columns in spec.items():
+            several = isinstance(columns, dict) and "column" not in columns
+            for aspect, column in columns.items() if several else [("", columns)]:
+                field = self.field(f"labels.cases.{case_id}", column)
+                field = field if field.values else field._replace(values=renamed)
+                found.append(CaseColumn(str(case_id), str(aspect), field))
+        return "", tuple(found), renamed
+
+    def field(self, where: str, spec: object) -> Field:
+        if isinstance(spec, str | list):
+            return Field(columns=self.texts(where, spec))
+        if not isinstance(spec, dict):
+            raise self.fault(
+                where, 'must be a column\'s name or a table such as { column = "…", html = true }'
+            )
+        allowed = ("column", *Field._fields[1:])
+        if unknown := set(spec) - set(allowed):
+            raise self.fault(where, f"has “{min(unknown)}”, which is none of: {', '.join(allowed)}")
+        if (
+            sum(key in spec for key in ("column", "value", "flags"))
+            + ("file" in spec and "column" not in spec)
+            != 1
+        ):
+            raise self.fault(where, "needs either a column or a constant value")
+        if not isinstance(spec.get("html", False), bool) or not isinstance(spec.get("values", {}), dict):
+            raise self.fault(where, '“html” must be true or false, and “values” a table of old = "new"')
+        if spec.get("convert", "") not in ("", *CONVERTERS):
+            raise self.fault(where, f"“convert” is none of: {', '.join(CONVERTERS)}")
+        return Field(
+            columns=self.texts(where, spec.get("column", ())),
+            value=str(spec.get("value", "")),
+            default=str(spec.get("default", "")),
+            html=spec.get("html", False),
+            values={str(old): str(new) for old, new in spec.get("values", {}).items()},
+            format=str(spec.get("format", "")),
+            convert=spec.get("convert", ""),
+            pattern=self.pattern(where, spec.get("pattern", "")),
+            flags={str(column): str(name) for column, name in spec.get("flags", {}).items()},
+            file=self.pattern(where, spec["file"]) if "file" in spec else None,
+        )
+
+    def scales(self, spec: object) -> tuple[Scale | None, dict[str, Scale]]:
+        """The scale of all aspects, or the scales of single aspects."""
+        if isinstance(spec, dict):
+            return None, {
+                str(aspect): self.scale(f"labels.scale.{aspect}", scale) for aspect, scale in spec.items()
+            }
+        return self.scale("labels.scale", spec), {}
+
+    def scale(self, where: str, spec: object) -> Scale:
+        ordered = not isinstance(spec, dict)
+        if isinstance(spec, dict) and set(spec) == {"categories"}:
+            spec = spec["categories"]
+        try:
+            if (
+                ordered
+                and isinstance(spec, list)
+                and len(spec) == 2
+                and all(isinstance(v, int | float) for v in spec)
+            ):
+                return numbered(float(spec[0]), float(spec[1]))
+            if isinstance(spec, list) and all(isinstance(word, str) for word in spec):
+                return worded(tuple(spec), ordered=ordered)
+        except ValueError as error:
+            raise self.fault(where, f"must be the lowest and the highest value, or words: {error}") from error
+        raise self.fault(
+            where,
+            "must be the lowest and the highest value, such as [1, 5], words from the lowest to the highest, such as"
+            ' ["no", "yes"], or { categories = ["red", "green"] } for words without an order',
+        )
+
+
+# ---- values in records -------------------------------------------------------------------------------------------
+
+
+def _listed(text: str) -> str:
+    """A list as `a|b`; an empty one, or null written as text, as an empty text."""
+    if text in ("[]", "None"):
+        return ""
+    try:
+        decoded = DECODER.decode(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        decoded = None
+    return "|".join(map(str, decoded)) if isinstance(decoded, list) else text
+
+
+def _parts(text: str) -> str:
+    """The parts of a list of names as `a|b`: between commas or bars if there are any, else between spaces."""
+    mark = next((mark for mark in ("|", ",") if mark in text), None)
+    parts = (part.strip().strip("'\"") for part in text.strip("[]").split(mark))
+    return "|".join(dict.fromkeys(part for part in parts if part))
+
+
+def _names(text: str) -> str:
+    """The names in a list between commas, bars or as JSON, as `a|b`; spaces stay."""
+    parts = (part.strip() for part in re.split(r"[|,]", _listed(text)))
+    return "|".join(dict.fromkeys(part for part in parts if part))
+
+
+CONVERTERS: Mapping[str, Callable[[str], str]] = {
+    "list": _listed,
+    "parts": _parts,
+    "names": _names,
+    "lower": str.lower,
+    "first letter": lambda text: text.strip()[:1].lower(),
+}
+
+_STEP = re.compile(r"\[(-?\d+)\]|([^.\[\]]+)")
+
+
+@lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[str | int, ...]:
+    return tuple(int(index) if index else name for index, name in _STEP.findall(path))
+
+
+def value_at(record: Mapping[str, Any], path: str) -> Any:
+    """The value of a column, or of a place in a JSON record (`meta.user.id`, `scores[0].value`); None if there is none."""
+    if path in record:
+        return record[path]
+    value: Any = record
+    for step in _steps(path):
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and -len(value) <= step < len(value) else None
+        elif isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, str) and value[:1] in "{[":
+            # JSON inside a text, as tables keep it
+            try:
+                inner = DECODER.decode(value)
+            except (ValueError, RecursionError):
+                return None
+            value = inner.get(step) if isinstance(inner, dict) else None
+        else:
+            return None
+    return value
+
+
+def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
+    """The record once for each element at the path, which is `@` in it, its key `@key`, the element around it `@^`."""
+    scopes: list[tuple[Any, dict[str, Any]]] = [(record, {})]
+    for step in re.findall(r"\[\]|\*|[^.\[\]*]+", path):
+        following: list[tuple[Any, dict[str, Any]]] = []
+        for value, scope in scopes:
+            if isinstance(value, str) and value[:1] in ("{", "["):
+                try:
+                    value = DECODER.decode(value)
+                except (ValueError, RecursionError):
+                    continue
+            if step in ("[]", "*"):
+                # an entry of json_entries is a tuple of pairs, so that a repeated key is not lost
+                pairs = (
+                    value.items() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
+                )
+                inner = pairs if step == "*" else enumerate(value) if isinstance(value, list) else ()
+                for key, element in inner:
+                    around = {"@^": scope.get("@"), "@^key": scope.get("@key", "")}
+                    following.append((element, {**scope, **around, "@key": str(key), "@": element}))
+            elif isinstance(value, Mapping) and value.get(step) is not None:
+                following.append((value[step], scope))
+        scopes = following
+    for _, scope in scopes:
+        yield {**record, **scope}
+
+
+def _text_at(record: Mapping[str, Any], column: str, name: str = "") -> str:
+    value = record.get(column)
+    if type(value) is str:
+        return value
+    return cell(name or column, value_at(record, column) if value is None else value)
+
+
+def taken(field: Field, record: Mapping[str, Any], request: Request, name: str = "") -> str:
+    """The field's value in one record. Raises RowFault for a time that is not in the field's format."""
+    text = field.value
+    for column in field.columns:
+        if text := _text_at(record, column, name):
+            break
+    if field.flags:
+        text = "|".join(
+            word for column, word in field.flags.items() if _text_at(record, column).strip() == "1"
+        )
+    if field.file is not None and not text:
+        text = (
+            re.sub(field.file, "", stem(request.path), flags=re.IGNORECASE)
+            if field.file
+            else stem(request.path)
+        )
+        text = text.strip("._- ") or stem(request.path)
+    if field.pattern:
+        match = re.search(field.pattern, text)
+        text = (match[1] if match.re.groups else match[0]) or "" if match else ""
+    if field.convert:
+        text = CONVERTERS[field.convert](text)
+    if field.values:
+        text = field.values.get(text.strip(), text)
+    if field.html:
+        text = html_text(text)
+    text = text if text.strip() else field.default
+    return formatted(text, field.format) if field.format else text
+
+
+# ---- rows --------------------------------------------------------------------------------------------------------
+
+
+def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Iterator[Row]:
+    """The rows of a file as a declaration reads them, with plain column names. A row with several columns of labels becomes
+    one row per label. `must`: every named column must be there, as in a user's mapping."""
+    notes = request.notes
+    table = open_table(request, part)
+    part = _present(part, table, request, name, must=must)
+    notes.columns = part.uses()
+    for remark in part.remarks:
+        notes.remark(remark)
+    reading = _Reading(
+        part, request, part.answers(), set(), set(), {column: Counter() for column in part.count}
+    )
+    for line, raw in table.rows:
+        if raw.get("again"):
+            notes.skip(line, "entry twice", f"{shown(raw['key'])} occurs twice; the first is kept")
+            continue
+        for record in records_in(line, raw, part, notes):
+            try:
+                rows = reading.rows(record)
+            except RowFault as fault:
+                notes.skip_row(line, fault)
+                continue
+            for row in rows:
+                if table.json and not storable("".join(row.values())):
+                    notes.skip(line, "broken text", "a lone surrogate or a NUL character; row left out")
+                else:
+                    yield line, row
+    if counted := [
+        f"{column}: {_numbers_of(counts)}" for column, counts in reading.counts.items() if any(counts)
+    ]:
+        notes.remark(f"rows by {'; '.join(counted)}. --where COLUMN=VALUE imports only some of them")
+
+
+def _numbers_of(counts: Counter[str]) -> str:
+    return ", ".join(f"{shown(name)} {count:,}" for name, count in sorted(counts.items()) if name)
+
+
+class _Reading(NamedTuple):
+    """The reading of one file: what was met so far of what is read only once."""
+
+    part: Part
+    request: Request
+    answers: list[tuple[dict[str, str], Field]]
+    seen: set[tuple[str, ...]]
+    users: set[str]
+    counts: dict[str, Counter[str]]
+
+    def rows(self, record: Mapping[str, Any]) -> list[dict[str, str]]:
+        """The rows of one record. Raises RowFault."""
+        part, request = self.part, self.request
+        for column, counts in self.counts.items():
+            counts[_text_at(record, column)] += 1
+        row = {name: taken(field, record, request, name) for name, field in part.fields.items()}
+        further = self._once(record, row)
+        if missing := next((name for name in part.need if not row.get(name, "").strip()), ""):
+            if further:
+                return further
+            raise RowFault(f"no {missing}", f"{missing} is empty")
+        if part.unique:
+            key = tuple(row[name] if name in row else _text_at(record, name) for name in part.unique)
+            if key in self.seen:
+                if request.kind == "events":
+                    raise RowFault(
+                        "judged twice",
+                        f"{shown(' '.join(key))} is judged twice; the first is kept, this is left out",
+                    )
+                return []
+            self.seen.add(key)
+        row |= self._attributes(record)
+        if not self.answers:
+            return [*further, row]
+        return [{**row, **about, "value": taken(field, record, request)} for about, field in self.answers]
+
+    def _once(self, record: Mapping[str, Any], row: Mapping[str, str]) -> list[dict[str, str]]:
+        user = row.get("user_id", "")
+        if not self.part.once or user in self.users:
+            return []
+        self.users.add(user)
+        return [{name: taken(field, record, self.request) for name, field in self.part.once.items()}]
+
+    def _attributes(self, record: Mapping[str, Any]) -> dict[str, str]:
+        part = self.part
+        if part.attributes is not None:
+            found = {name: taken(field, record, self.request) for name, field in part.attributes.items()}
+        else:
+            own = {*(column for field in part.fields.values() for column in field.columns), *part.without, ""}
+            found = {
+                name: cell(name, value).strip()
+                for name, value in record.items()
+                if name not in own and ":" not in name
+            }
+        if part.entries_of:
+            entries = record.get(part.entries_of)
+            if isinstance(entries, str) and entries.lstrip().startswith("{"):
+                entries = _object(entries)
+            for name, value in entries.items() if isinstance(entries, Mapping) else ():
+                text = cell(name, value).strip()
+                if text and name.strip():
+                    found.setdefault(name.strip(), text)
+        return found
+
+
+def _object(text: str) -> object:
+    try:
+        return DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def records_in(line: int, raw: dict[str, Any], part: Part, notes: Notes) -> Iterator[Mapping[str, Any]]:
+    for column, values in part.skip.items():
+        if (text := _text_at(raw, column)) in values:
+            notes.skip(line, f"{column} {text}"[:60], f"{column} is {shown(text)}; left out")
+            return
+    records = _elements(raw, part.each) if part.each else iter((raw,))
+    empty = True
+    for record in records:
+        empty = False
+        for column, values in part.only.items():
+            if (text := _text_at(record, column)) not in values:
+                notes.skip(
+                    line, f"{column} {text}"[:60], f"{column} is {shown(text) if text else 'empty'}; left out"
+                )
+                break
+        else:
+            yield from _exploded(line, record, part.explode, notes) if part.explode else (record,)
+    if empty:
+        notes.skip(line, "nothing in it", f"the record has nothing at “{part.each}”; left out")
+
+
+def _exploded(
+    line: int, record: Mapping[str, Any], columns: Sequence[str], notes: Notes
+) -> Iterator[Mapping[str, Any]]:
+    """A record for each element of the lists in these cells; a cell that is no list stays."""
+    parts = [_listed(_text_at(record, column).strip().replace("'", '"')).split("|") for column in columns]
+    if len({len(part) for part in parts}) > 1:
+        text = f"{' and '.join(f'{len(part)} of {column}' for part, column in zip(parts, columns, strict=True))}; row left out"
+        notes.skip(line, "items without a score", text)
+        return
+    for elements in zip(*parts, strict=True):
+        yield {**record, **dict(zip(columns, elements, strict=True))}
+
+
+def open_table(request: Request, part: Part) -> Table:
+    dialect = part.dialect
+    if part.join[0]:
+        return _joined(request, part)
+    nested = (
+        part.each
+        or part.task
+        or dialect.within
+        or any(re.search(r"[.\[@]", column) for column in part.columns())
+    )
+    table = read_table(
+        request.path, part.columns(), dialect, request.notes, request.contents, raw=bool(nested)
+    )
+    return chosen_rows(table, request.where, request.path, request.notes)
+
+
+def _joined(request: Request, part: Part) -> Table:
+    """The rows of the file beside, row by row with those of the file itself; both must have as many, and agree on a few
+    columns."""
+    name, on = part.join
+    path = request.path
+    other = next((near for near in request.beside if bare_name(near) == name), path.with_name(name))
+    if not other.is_file():
+        raise InputError(
+            f"{path} needs {name}",
+            "Its rows do not say which user an explanation was shown to.",
+            "Put both into one folder, or give both to the command.",
+        )
+    own, beside = Notes(path), Notes(other)
+    right = read_table(path, part.columns(), part.dialect, own)
+    left = read_table(other, part.columns(), part.dialect, beside)
+
+    def apart(cause: str) -> InputError:
+        title = f"{other.name} and {path.name} are not aligned"
+        return InputError(title, cause, "Use both as they were released.")
+
+    def rows() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, (a, b) in enumerate(zip_longest(left.rows, right.rows), start=1):
+            for notes in (own, beside):
+                if notes.skipped:
+                    raise InputError(f"{notes.file} has rows that cannot be read", f"{notes.first[0]}.")
+            if a is None or b is None:
+                short, long = (other, path) if a is None else (path, other)
+                raise apart(f"{short.name} ends after {number - 1:,} rows, {long.name} does not.")
+            if wrong := next(
+                (column for column in on if a[1].get(column, "").strip() != b[1].get(column, "").strip()),
+                None,
+            ):
+                raise apart(f"{path.name}:{b[0]} has another {wrong} than the same row of {other.name}.")
+            yield b[0], {**a[1], **b[1]}
+
+    return Table((*left.columns, *right.columns), (*left.original, *right.original), rows())
+
+
+def _present(part: Part, table: Table, request: Request, name: str, *, must: bool) -> Part:
+    """The part with the columns that the file has. Raises InputError for a column that the user named and it lacks."""
+    if part.case_pattern:
+        part = _with_case_columns(part, table.columns, name)
+    there = set(table.columns)
+
+    def is_there(column: str) -> bool:
+        first = _steps(column)[:1]
+        return (
+            column in there
+            or column.startswith("@")
+            or (table.json and bool(first) and (first[0] in there or not must or bool(part.each)))
+        )
+
+    if must:
+        fields = [
+            *part.fields.values(),
+            *(field for _, field in part.answers()),
+            *(part.attributes or {}).values(),
+        ]
+        missing = [
+            f.columns[0] for f in fields if f.columns and not any(map(is_there, f.columns)) and not part.task
+        ]
+        if missing:
+            raise missing_columns(request, table, missing, mapped=True)
+        return part
+    fields_there = {
+        field: spec
+        for field, spec in part.fields.items()
+        if not spec.columns or spec.file is not None or any(map(is_there, spec.columns))
+    }
+    attributes = part.attributes and {
+        n: f for n, f in part.attributes.items() if any(map(is_there, f.columns))
+    }
+    return part._replace(fields=fields_there, attributes=attributes)
+
+
+def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
+    """The part with the columns of cases that its pattern finds. Raises InputError if it finds none."""
+    pattern = re.compile(part.case_pattern)
+    cases = []
+    for column in columns:
+        if match := pattern.search(column):
+            groups = match.groupdict()
+            case_id, aspect = groups.get("case") or match[1], groups.get("aspect") or ""
+            cases.append(
+                CaseColumn(case_id.strip(), aspect.strip(), Field(columns=(column,), values=part.values))
+            )
+    if not cases:
+        raise InputError(
+            f"no column matches “cases” in the mapping {name}",
+            f"It is: {part.case_pattern}. The columns are: {one_line(', '.join(columns), 300)}.",
+            "Correct the pattern, or name the column of each case in a table [labels.cases].",
+        )
+    return part._replace(cases=tuple(cases))
+
+
+def missing_columns(
+    request: Request, table: Table, missing: Sequence[str], *, mapped: bool = False
+) -> InputError:
+    """The error for a table without these columns."""
+    from recjudge_tui.importers.columns import COLUMNS, gap
+
+    present, kind = one_line(", ".join(table.original), 300), request.kind
+    step = "Rename the columns, or describe the file in a mapping (docs/mapping.md) given with --mapping."
+    wanted = f"Found: {present}. {kind} need: {', '.join(COLUMNS[kind].required)}."
+    if mapped:
+        rows = "".join(f"\n  {line}" for line in beginning(table.rows, "as they were split into columns"))
+        wanted, step = (
+            f"Found: {present}. The mapping names: {', '.join(missing)}.{rows}",
+            "Correct the names in the mapping.",
+        )
+    elif list(missing) == ["system"]:
+        step = "Name the system of this file with --system NAME."
+    elif list(missing) == ["type"]:
+        step = "Name the type of these events with --type NAME (click, purchase, view, ...)."
+    elif kind == "lists" and "item_id" in missing and (reason := gap(table.columns)):
+        wanted = f"{wanted} {reason}"
+        step = "Add the missing columns (their cells may be empty), or rename the columns so that they count up from 1."
+    return InputError(
+        f"{request.path} has no column{'s' * (len(missing) > 1)} {', '.join(missing)}", wanted, step
+    )
+
+
+def beginning(rows: Iterator[tuple[int, dict[str, Any]]], how: str) -> list[str]:
+    """The first three rows, each on a line."""
+    lines = []
+    for (line, row), _ in zip(rows, range(3), strict=False):
+        cells = ", ".join(f"{name} = {shown(cell(name, value))}" for name, value in row.items())
+        lines.append(one_line(f"line {line}: {cells or 'no column'}", 300))
+    return [f"The first rows {how}:", *lines] if lines else []
+
+
+def with_points(rows: Iterator[Row], names: Sequence[str]) -> Iterator[Row]:
+    """The rows with `3.5` for `3,5` in these columns."""
+    for line, row in rows:
+        for name in names:
+            if _WITH_COMMA.fullmatch(text := row.get(name, "").strip()):
+                row[name] = text.replace(",", ".")
+        yield line, row
+
+
+# ---- the shipped declarations ------------------------------------------------------------------------------------
+
+
+def shipped_file(name: str) -> Path | None:
+    """The file of a shipped layout."""
+    path = _HOME / f"{name}.toml"
+    return path if path.name in {file.name for file in _HOME.glob("*.toml")} else None
+
+
+@lru_cache(maxsize=1)
+def shipped() -> tuple[Layout, ...]:
+    """The layouts of `layouts/`, by file name."""
+    return tuple(declared_layout(load_declaration(path)) for path in sorted(_HOME.glob("*.toml")))
+
+
+def declared_layout(declared: Declaration) -> Layout:
+    """The layout that a declaration describes."""
+
+    def choices(sample: Sample) -> tuple[Choice, ...]:
+        found = []
+        for kind in declared.kinds:
+            part = declared.part_of(sample, kind)
+            if part is not None and part.choices:
+                found.append(Choice(kind, part.choices[0], *part.choices[1:2]))
+        return tuple(found) if len(found) > 1 else ()
+
+    def rows(request: Request) -> Iterator[Row]:
+        part = declared.part_of(sample_of(request.path, declared.encoding), request.kind)
+        if part is None and len(declared.kinds.get(request.kind, ())) == 1:
+            part = declared.kinds[request.kind][0]
+        if part is None:
+            raise _not_its_own(declared, request)
+        if part.task:
+            from recjudge_tui.importers.labelling import answer_rows, declared_answers
+
+            return answer_rows(request, declared_answers(request, part))
+        return declared_rows(request, part, declared.name, must=False)
+
+    parts = [part for parts in declared.kinds.values() for part in parts]
+    return Layout(
+        name=declared.name,
+        kinds=tuple(declared.kinds),
+        about=declared.about,
+        fits=lambda sample, kind: declared.part_of(sample, kind) is not None,
+        rows=rows,
+        names=declared.files,
+        choices=choices,
+        split_by_name=not any(
+            "heldout" in part.fields["type"].value
+            for part in declared.kinds.get("events", ())
+            if "type" in part.fields
+        ),
+        takes_where=True,
+        has_header=not any(part.dialect.header or part.dialect.line for part in parts),
+        whole=declared.parts,
+        part=lambda sample, kind: (
+            declared.part_of(sample, kind) or next(iter(declared.kinds.get(kind, ())), None)
+        ),
+    )
+
+
+def _not_its_own(declared: Declaration, request: Request) -> InputError:
+    sample = sample_of(request.path, declared.encoding)
+    others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
+    title = f"{request.path}:1: not {request.kind} of {declared.name}"
+    step = (
+        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md)."
+    )
+    if others:
+        title, step = (
+            f"{request.path} contains {' and '.join(others)}, not {request.kind}",
+            f"Import it with --as {others[0]}.",
+        )
+    return InputError(
+        title, f"{declared.name} is {declared.about}. The file begins: {shown(sample.first_line)}.", step
+    )

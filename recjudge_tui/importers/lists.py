@@ -1,0 +1,525 @@
+"""Turns rows of lists in any form and order (ranked, scored, in the order of the rows, wide, or whole lists in cells) into one
+slate per user, system and occasion."""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.records import RankedItem, Slate
+from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
+from recjudge_tui.importers.reader import DECODER, squashed
+from recjudge_tui.importers.values import (
+    MISSING,
+    Notes,
+    Row,
+    RowFault,
+    Times,
+    number,
+    optional_number,
+    shown,
+    whole,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+BY_SCORE = "ranked by score, highest first; ties by item id in descending order, as in trec_eval"
+BY_SCORE_IN_FILE = "ranked by score, highest first; ties in the order of the rows"
+BY_DISTANCE = (
+    "ranked by distance, lowest first; ties by item id in descending order; the score of an item is its distance with the"
+    " opposite sign"
+)
+IN_CELLS = "each row holds a list, ranked in its order"
+IN_ORDER = "no rank and no score: ranked in the order of the rows"
+LOWEST_FIRST = (
+    "in the file every list begins with its lowest score, which is now its last item. If a lower score is better, undo"
+    ' this import and name the column “distance” (in a mapping: distance = "score")'
+)
+_NO_SCORE = float("nan")
+_OWNER = ("user_id", "system", "context", "served_at")
+# a spreadsheet cuts what is longer
+_LONGEST_CELL = 32_767
+
+
+def list_owner(user_id: str, system: str, occasion: Occasion) -> str:
+    """The owner of a list or text for a message: the user, the system, and the occasion if it has one."""
+    context = f" in context {shown(occasion.context)}" if occasion.context else ""
+    time = f" served at {occasion.served_at}" if occasion.served_at else ""
+    return f"user {shown(user_id)} by {shown(system)}{context}{time}"
+
+
+class LocatedSlate(NamedTuple):
+    """A list, the line it begins on, and the lines of all its items, in order."""
+
+    line: int
+    slate: Slate
+    lines: tuple[int, ...]
+
+
+def slates_of(
+    rows: Iterator[Row], notes: Notes, times: Times, *, file_order: bool = False
+) -> Iterator[LocatedSlate]:
+    """Slates in the order in which their lists first appear; needs about 40 bytes of memory per row.
+
+    The columns of the first row decide: `items` (a list in the cell), else numbered columns (a wide table), else
+    `item_id` with `rank`, with `score` or `distance`, or with neither; a remark says how the lists were ranked if there is no
+    rank. `file_order`: equal scores keep the order of the file.
+    """
+    first = next(rows, None)
+    if first is None:
+        return
+    cells, rows = first[1], chain([first], rows)
+    if "items" not in cells and "rank" not in cells and _is_list(cells.get("item_id", "")):
+        rows = ((line, {**row, "items": row.get("item_id", "")}) for line, row in rows)
+        cells = {**cells, "items": ""}
+    wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
+    lists = _Lists(notes, times)
+    if "items" in cells:
+        notes.remark(BY_SCORE if cells["items"].lstrip()[:1] == "{" else IN_CELLS)
+        lists.add_whole(rows, lambda line, row: _in_cell(line, row, notes))
+    elif wide:
+        lists.add_whole(rows, lambda _line, row: [(row.get(column, ""), "") for column in wide])
+    elif "rank" in cells:
+        lists.add_ranked(rows)
+    elif "score" in cells or "distance" in cells:
+        notes.remark(BY_DISTANCE if "score" not in cells else BY_SCORE_IN_FILE if file_order else BY_SCORE)
+        lists.add_scored(rows, file_order=file_order)
+    else:
+        notes.remark(IN_ORDER)
+        lists.add_in_order(rows)
+    yield from lists.slates()
+
+
+class _Lists:
+    """The elements of all lists, in columns: the list, the rank, the item, the line and the score of each."""
+
+    def __init__(self, notes: Notes, times: Times) -> None:
+        self.notes, self.times = notes, times
+        self.known: dict[tuple[str, ...], int] = {}
+        self.groups: dict[tuple[str, str, Occasion], int] = {}
+        self.items: dict[str, int] = {}
+        self.started, self.where, self.rank, self.item, self.line = (array("q") for _ in range(5))
+        self.score = array("d")
+        self.scored = False
+
+    def owners(self, rows: Iterator[Row]) -> Iterator[tuple[int, dict[str, str], int]]:
+        """The rows with the number of their list; those without a user, a system or a time that can be read are left out."""
+        known, owner_of = self.known, itemgetter(*_OWNER)
+        for line, row in rows:
+            try:
+                key = owner_of(row)
+            except KeyError:
+                key = tuple(row.get(name, "") for name in _OWNER)
+            group = known.get(key)
+            if group is None and (group := self._new_list(line, key)) < 0:
+                continue
+            yield line, row, group
+
+    def _new_list(self, line: int, key: tuple[str, ...]) -> int:
+        user, system, context, served = (text.strip() for text in key)
+        for name, bare, raw in zip(_OWNER[:3], (user, system, context), key, strict=False):
+            if bare != raw:
+                text = f"spaces around {name} {shown(bare)} were removed"
+                self.notes.warn(line, "spaces around an id", text)
+            if bare in MISSING and name != "context":
+                self.notes.skip(
+                    line, f"no {name}", f"{name} is {shown(bare) if bare else 'empty'}; row left out"
+                )
+                return -1
+        context = "" if context in MISSING else context
+        try:
+            served = self.times.read(served, "served_at")
+        except RowFault as fault:
+            self.notes.skip_row(line, fault)
+            return -1
+        occasion = Occasion(context, served) if context or served else NO_OCCASION
+        group = self.groups.setdefault((user, system, occasion), len(self.groups))
+        if group == len(self.started):
+            self.started.append(line)
+        # a list whose ids have spaces is looked up each time, so that its rows are counted
+        if (user, system) == key[:2] and (context == key[2] or not context):
+            self.known[key] = group
+        return group
+
+    def item_of(self, line: int, text: str) -> int:
+        """The number of an item; -1 for a missing one, which is counted."""
+        bare = text.strip()
+        if bare in MISSING:
+            self.notes.skip(
+                line, "no item_id", f"item_id is {shown(bare) if bare else 'empty'}; row left out"
+            )
+            return -1
+        if bare != text:
+            self.notes.warn(line, "spaces around an id", f"spaces around item_id {shown(bare)} were removed")
+        return self.items.setdefault(bare, len(self.items))
+
+    def add(self, group: int, rank: int, item: int, line: int, score: float) -> None:
+        self.where.append(group)
+        self.rank.append(rank)
+        self.item.append(item)
+        self.line.append(line)
+        self.score.append(score)
+
+    def optional_score(self, text: str, line: int) -> float:
+        if text in MISSING:
+            return _NO_SCORE
+        try:
+            score = optional_number(text, "score")
+        except RowFault as fault:
+            self.notes.warn(line, "bad score", f"{fault.text}; the item is kept without a score")
+            return _NO_SCORE
+        self.scored = self.scored or score is not None
+        return _NO_SCORE if score is None else score
+
+    def add_ranked(self, rows: Iterator[Row]) -> None:
+        items, add = self.items, self.add
+        for line, row, group in self.owners(rows):
+            text = row.get("item_id", "")
+            item = items.get(text)
+            if item is None and (item := self.item_of(line, text)) < 0:
+                continue
+            place = row["rank"]
+            try:
+                rank = (
+                    int(place)
+                    if len(place) < 16 and place.isdigit() and place.isascii()
+                    else whole(place, "rank")
+                )
+                if rank < 0:
+                    raise RowFault("negative rank", f"rank {rank} is below 0")
+            except RowFault as fault:
+                self.notes.skip_row(line, fault)
+                continue
+            score = _NO_SCORE
+            if "score" in row:
+                score = self.optional_score(row["score"], line)
+            elif "distance" in row:
+                score = 0.0 - self.optional_score(row["distance"], line)
+            add(group, rank, item, line, score)
+
+    def add_scored(self, rows: Iterator[Row], *, file_order: bool) -> None:
+        items, add = self.items, self.add
+        for line, row, group in self.owners(rows):
+            text = row.get("item_id", "")
+            item = items.get(text)
+            if item is None and (item := self.item_of(line, text)) < 0:
+                continue
+            try:
+                if "score" in row or "distance" not in row:
+                    score = number(row.get("score", ""), "score")
+                else:
+                    score = 0.0 - number(row["distance"], "distance")
+            except RowFault as fault:
+                self.notes.skip_row(line, fault)
+                continue
+            add(group, 0, item, line, score)
+        self.scored = True
+        self._rank_by_score(file_order=file_order)
+
+    def add_in_order(self, rows: Iterator[Row]) -> None:
+        lengths: dict[int, int] = {}
+        for line, row, group in self.owners(rows):
+            item = self.item_of(line, row.get("item_id", ""))
+            if item >= 0:
+                lengths[group] = rank = lengths.get(group, 0) + 1
+                self.add(group, rank, item, line, _NO_SCORE)
+
+    def add_whole(
+        self, rows: Iterator[Row], elements: Callable[[int, dict[str, str]], Sequence[tuple[str, str]] | None]
+    ) -> None:
+        places: Sequence[tuple[str, str]] = ()
+
+        def readable() -> Iterator[Row]:
+            nonlocal places
+            for line, row in rows:
+                found = elements(line, row)
+                if found is not None:
+                    places = found
+                    yield line, row
+
+        for line, _, group in self.owners(readable()):
+            rank = 0
+            for text, score in places:
+                if text.strip():
+                    rank += 1
+                    item = self.item_of(line, text)
+                    if item >= 0:
+                        self.add(group, rank, item, line, self.optional_score(score, line))
+
+    def _rank_by_score(self, *, file_order: bool) -> None:
+        """Give each element its rank by falling score; equal scores by falling item id in bytes, or in the file's order."""
+        import numpy as np
+
+        if not self.where:
+            return
+        where, line, score = np.asarray(self.where), np.asarray(self.line), np.asarray(self.score)
+        second = np.arange(len(line))
+        if not file_order:
+            names = list(self.items)
+            place = np.empty(len(names), dtype=np.int64)
+            place[sorted(range(len(names)), key=lambda i: names[i].encode(), reverse=True)] = np.arange(
+                len(names)
+            )
+            second = place[np.asarray(self.item)]
+            if _rising(score, where, np.lexsort((np.arange(len(line)), where))):
+                self.notes.remark(LOWEST_FIRST)
+        order = np.lexsort((np.arange(len(line)), second, -score, where))
+        sorted_where = where[order]
+        starts = np.searchsorted(sorted_where, sorted_where, side="left")
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) - starts + 1
+        self.rank = array("q", rank.tobytes())
+
+    def slates(self) -> Iterator[LocatedSlate]:
+        """Duplicated ranks and items keep the first row, gaps in the ranks are closed, empty lists are left out; each is
+        noted."""
+        import numpy as np
+
+        notes, names = self.notes, list(self.items)
+        ranks = _stepless(np.asarray(self.rank), notes)
+        where, scores = np.asarray(self.where), np.asarray(self.score)
+        order = np.lexsort((np.asarray(self.line), ranks, where))
+        if self.scored and (rising := _rising(scores, where, order)):
+            scores = 0.0 - scores
+            notes.remark(
+                f"the score rises with the rank in all {rising:,} lists with different scores: a lower one is better, so each"
+                " is stored with the opposite sign"
+            )
+        ends = np.searchsorted(where[order], np.arange(len(self.groups)), side="right").tolist()
+        places, items, lines = ranks[order], np.asarray(self.item)[order], np.asarray(self.line)[order]
+        scores = scores[order]
+        start = lists = contradicting = 0
+        for (user_id, system, occasion), first, end in zip(self.groups, self.started, ends, strict=True):
+            span = slice(start, end)
+            length, start = end - start, end
+            own_ranks, own_items, own_lines = (
+                places[span].tolist(),
+                items[span].tolist(),
+                lines[span].tolist(),
+            )
+            own_scores: list[float | None] = [None] * length
+            if self.scored:
+                own_scores = [None if score != score else score for score in scores[span].tolist()]
+            if own_ranks != list(range(1, length + 1)) or len(set(own_items)) < length:
+                owner = list_owner(user_id, system, occasion)
+                kept = self._kept(own_ranks, own_items, own_lines, names, f"in the list of {owner}")
+                own_items, own_lines, own_scores = (
+                    [column[i] for i in kept] for column in (own_items, own_lines, own_scores)
+                )  # type: ignore[index,misc]
+            if not own_items:
+                text = f"the list of {list_owner(user_id, system, occasion)} is empty; left out"
+                notes.warn(first, "empty list", text)
+                continue
+            lists += 1
+            if self.scored:
+                known = [score for score in own_scores if score is not None]
+                contradicting += any(lower > upper for upper, lower in pairwise(known))
+            ranked = tuple(map(RankedItem, map(names.__getitem__, own_items), own_scores))
+            yield LocatedSlate(own_lines[0], Slate(user_id, system, ranked, *occasion), tuple(own_lines))
+        if contradicting:
+            notes.remark(
+                f"ranks and scores contradict each other in {contradicting:,} of {lists:,} lists (a higher "
+                f"score is below a lower one): the ranks are kept"
+            )
+
+    def _kept(
+        self, ranks: list[int], items: list[int], lines: list[int], names: list[str], where: str
+    ) -> list[int]:
+        """The elements of one list that stay, without duplicated ranks and items."""
+        kept: list[int] = []
+        seen: dict[int, int] = {}
+        last = 0
+        for i, (rank, item, line) in enumerate(zip(ranks, items, lines, strict=True)):
+            if i and rank == ranks[last]:
+                text = f"rank {rank} occurs twice {where}; line {lines[last]} is kept"
+                self.notes.skip(line, "duplicated rank", text)
+                continue
+            if rank > (ranks[last] if i else 0) + 1:
+                text = f"a gap in the ranks before {rank} {where}; later items move up"
+                self.notes.warn(line, "gap in the ranks", text)
+            last = i
+            if item in seen:
+                text = f"item {shown(names[item])} occurs twice {where}; rank {seen[item]} is kept"
+                self.notes.skip(line, "duplicated item", text)
+                continue
+            seen[item] = rank
+            kept.append(i)
+        return kept
+
+
+def _stepless(ranks: npt.NDArray[np.int64], notes: Notes) -> npt.NDArray[np.int64]:
+    """The ranks without the step that all of them have in common, if it is more than 1: 10, 20, 30 become 1, 2, 3. The
+    step is the greatest common divisor of their differences; fewer than three different ranks have none.
+    """
+    import numpy as np
+
+    different = np.unique(ranks)
+    step = int(np.gcd.reduce(np.diff(different))) if len(different) > 2 else 1
+    if step == 1:
+        return ranks
+    beginning = ", ".join(map(str, different[:3].tolist()))
+    notes.remark(f"the ranks go in steps of {step:,} ({beginning}, …): the items keep this order")
+    start = int(different[0]) % step
+    return (ranks - start) // step + (start > 0)
+
+
+def _rising(
+    scores: npt.NDArray[np.float64], lists: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
+) -> int:
+    """The number of lists whose scores rise from one place to the next, if there are two of them and scores fall in no
+    list; else 0. `scores` (n,), NaN where there is none, and `lists` (n,), the list of each; `order` (n,) sorts both by
+    list and place."""
+    import numpy as np
+
+    placed = order[~np.isnan(scores[order])]
+    steps, owners = np.diff(scores[placed]), lists[placed]
+    steps[owners[1:] != owners[:-1]] = 0
+    if (steps < 0).any():
+        return 0
+    rising = len(np.unique(owners[1:][steps > 0]))
+    return rising if rising > 1 else 0
+
+
+# ---- a whole list in one cell ------------------------------------------------------------------------------------
+
+_SEPARATORS = ("|", ";", ",")
+# NumPy 2 writes its numbers in a list as np.int64(7)
+_NUMPY_SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")
+_ELEMENT = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]()'"]+)""")
+# what a program writes around an array in place of its elements alone: array([5, 9]), tensor([5, 9], dtype=int)
+_CALL = re.compile(r"\s*[A-Za-z_][\w.]*\(")
+# Spark writes an item with its score as {7, 0.5} or Row(item=7, score=0.5)
+_SCORED = r"(?:\{|Row\()\s*(?:\w+=)?([^,={}()]+),\s*(?:\w+=)?([^,={}()]+)[})]"
+_SCORED_ELEMENT = re.compile(_SCORED)
+_SCORED_LIST = re.compile(rf"\[{_SCORED}(?:,\s*{_SCORED})*\]")
+
+
+def _is_list(text: str) -> bool:
+    """Whether a cell that should contain one id contains several: it has brackets around it, or bars inside."""
+    bare = text.strip()
+    return bare[:1] + bare[-1:] in ("[]", "()") or "|" in bare
+
+
+def _in_cell(line: int, row: Mapping[str, str], notes: Notes) -> Sequence[tuple[str, str]] | None:
+    """The items of a row's list with their scores; None for a row that is left out."""
+    try:
+        if (bare := row.get("items", "").strip()) in MISSING and bare:
+            raise RowFault("not a list", f"{shown(bare)} is not a list")
+        places = places_of(bare)
+        scores = row.get("scores", "") or row.get("score", "")
+        if scores.strip() not in MISSING:
+            given = [item for item, _ in _elements(scores)]
+            if len(given) != len(places):
+                raise RowFault("items without a score", f"{len(places)} items and {len(given)} scores")
+            places = [(item, score) for (item, _), score in zip(places, given, strict=True)]
+    except RowFault as fault:
+        notes.skip_row(line, fault)
+        return None
+    return places
+
+
+def places_of(text: str) -> list[tuple[str, str]]:
+    """The elements of the list in order: an item and its score, both as text; the score is empty if there is none.
+
+    `[1, 2]`, `['a' 'b']`, `1|2`, `1;2`, `1,2`, `1 2`; with scores `[["a", 0.5], ["b", 0.4]]`, `[{a, 0.5}, {b, 0.4}]`,
+    objects with an item and a score, and perhaps a rank that orders them, or one object `{"a": 0.5, "b": 0.4}`, ranked by
+    its scores. Empty elements are dropped. Raises RowFault for objects of something else, and for a list that was cut.
+    """
+    places = [place for place in _elements(text) if place[0]]
+    if any(item in ("...", "…") for item, _ in places):
+        raise RowFault(
+            "shortened list", f"{shown(text)} was shortened when it was written: it has “...” for its middle"
+        )
+    return places
+
+
+def _elements(text: str) -> list[tuple[str, str]]:
+    bare = text.strip()
+    opened = bare[:1] in ("[", "(", "{")
+    if opened and bare[-1:] not in ("]", ")", "}"):
+        why = (
+            "a spreadsheet's limit of 32,767 characters cut it"
+            if len(text) >= _LONGEST_CELL
+            else "it is not closed"
+        )
+        raise RowFault("cut list", f"the list {shown(text)} is cut: {why}")
+    if len(text) >= _LONGEST_CELL and len(text) == _LONGEST_CELL and not opened:
+        raise RowFault(
+            "cut list",
+            f"the list {shown(text)} has a spreadsheet's limit of 32,767 characters, so it may be cut",
+        )
+    if _CALL.match(bare):
+        raise RowFault("not a list", f"{shown(text)} is a program's name for an array, not a list")
+    if bare[:1] == "{":
+        return _scored_items(bare)
+    if not opened:
+        mark = next((mark for mark in _SEPARATORS if mark in bare), None)
+        return [(part.strip(), "") for part in bare.split(mark) if part.strip()]
+    bare = _NUMPY_SCALAR.sub(r"\1", bare)
+    elements = _decoded(bare)
+    if isinstance(elements, list):
+        return [place_of(element) for element in _by_rank(elements)]
+    if _SCORED_LIST.fullmatch(bare):
+        return [(_bare(item), _bare(score)) for item, score in _SCORED_ELEMENT.findall(bare)]
+    if "{" in bare:
+        raise RowFault(
+            "not a list", f"{shown(text)} is neither a list of ids nor one of items with their scores"
+        )
+    return [(a or b or c, "") for a, b, c in _ELEMENT.findall(bare) if a or b or c]
+
+
+def _bare(text: str) -> str:
+    return text.strip().strip("'\"")
+
+
+def _decoded(text: str) -> Any:
+    """The value in JSON's or Python's notation; None if it is neither."""
+    for form in (text, text.replace("(", "[").replace(")", "]").replace("'", '"')):
+        try:
+            return DECODER.decode(form)
+        except (json.JSONDecodeError, RecursionError):
+            continue
+    return None
+
+
+def _by_rank(elements: list[Any]) -> list[Any]:
+    """The objects of a list by their ranks if all have one; any other list as it is."""
+    try:
+        ranks = [whole(_first(element, RANK), "rank") for element in elements]
+    except (AttributeError, RowFault):
+        return elements
+    return [element for _, element in sorted(zip(ranks, elements, strict=True), key=lambda pair: pair[0])]
+
+
+def _scored_items(text: str) -> list[tuple[str, str]]:
+    """The items of `{item: score}` by falling score, ties by descending item id. Raises RowFault."""
+    items = _decoded(_NUMPY_SCALAR.sub(r"\1", text))
+    if not isinstance(items, dict) or not all(isinstance(score, str) for score in items.values()):
+        raise RowFault("not a list", f"{shown(text)} is neither a list nor items with their scores")
+    by_id = sorted(items.items(), key=lambda item: item[0].encode("utf-8", "replace"), reverse=True)
+    ranked = sorted(by_id, key=lambda item: -number(item[1], "score"))
+    return [(item.strip(), score) for item, score in ranked]
+
+
+def place_of(element: Any) -> tuple[str, str]:
+    """The item and the score of an element of a JSON array: an id, `[id, score]`, or an object with both."""
+    if isinstance(element, list):
+        texts = ["" if part is None else str(part).strip() for part in element]
+        return (texts[0], texts[1] if len(texts) == 2 else "") if len(texts) in (1, 2) else ("", "")
+    if isinstance(element, Mapping):
+        return _first(element, (*ITEM, "id")), _first(element, SCORE)
+    return "" if element is None else str(element).strip(), ""
+
+
+def _first(element: Mapping[str, Any], aliases: tuple[str, ...]) -> str:
+    by_name = {squashed(key): value for key, value in element.items()}
+    values = (by_name[name] for name in aliases if name in by_name)
+    return str(next(values, "") or "").strip()

@@ -1,0 +1,1336 @@
+"""Reads files: CSV and the like, JSON in any form, Parquet; packed or not. Rows come with their place in the file.
+
+Nothing else knows about files. What is not a table in text is refused by its beginning; gzip, xz, zip and tar are unpacked
+within bounds, however the file is named.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import errno
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import re
+import tarfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
+
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import InputError, RecjudgeError, UsageError
+from recjudge_tui.files import check_regular, scratch_folder
+from recjudge_tui.importers.values import Notes, Row, shown, storable
+
+UTF8 = "utf-8-sig"
+# MovieLens and others exist in both encodings; bytes that are not UTF-8 are then read as latin-1
+UTF8_OR_LATIN1 = "utf-8 or latin-1"
+STDIN_NAME = "stdin"
+# characters of one field, or of one line
+MAX_FIELD = 10_000_000
+_BLOCK, _SAMPLE_BYTES = 1 << 20, 65_536
+_MOST_PIPED = 20_000_000_000
+# tables rarely compress to less than a fiftieth of their size
+_MOST_RATIO, _UNPACKED_FREELY, _MOST_UNPACKED = 200, 100_000_000, 200_000_000_000
+
+codecs.register_error(
+    "latin-1",
+    lambda error: (
+        cast(Any, error).object[cast(Any, error).start : cast(Any, error).end].decode("latin-1"),
+        cast(Any, error).end,
+    ),
+)
+
+# ---- opening and unpacking ---------------------------------------------------------------------------------------
+
+GZIP, ZIP, XZ, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ\x00", b"PAR1"
+_CLAIMED = {".gz": ("gzip", GZIP), ".tgz": ("gzip", GZIP), ".zip": ("zip", ZIP), ".xz": ("xz", XZ)}
+_PACKED_ENDINGS = (*_CLAIMED, ".tar")
+_EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb")
+_EXCEL_STEP = "Export the sheet as CSV (UTF-8) and import that."
+_MEMORY_OF_XZ = 256 << 20
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a regular file, unpacked if it is gzip, xz, or a zip or tar archive of one file, whatever its name.
+
+    A pipe or a device may block or never end, and files are read several times.
+    """
+    check_regular(path)
+    with ExitStack() as stack:
+        raw = stack.enter_context(path.open("rb"))
+        start = raw.peek(6)[:6]
+        claimed = path.suffix.lower()
+        if claimed in _CLAIMED and not start.startswith(_CLAIMED[claimed][1]):
+            raise InputError(
+                f"{path} is not {_CLAIMED[claimed][0]}, though its name ends in {claimed}",
+                next_step=f"Download it again, or remove {claimed} from its name if it is plain text; nothing was imported.",
+            )
+        if start.startswith(ZIP):
+            archive = stack.enter_context(zipfile.ZipFile(raw))
+            yield _bounded(path, stack.enter_context(archive.open(_zip_member(path, archive))), raw)
+            return
+        stream: BinaryIO = raw
+        if start.startswith(GZIP):
+            stream = _bounded(path, stack.enter_context(gzip.GzipFile(fileobj=raw)), raw)
+        elif start.startswith(XZ):
+            stream = _bounded(path, _Unxz(raw), raw)
+        if not _is_tar(cast(io.BufferedReader, stream).peek(512)[:512]):
+            yield stream
+            return
+        name = _tar_member(path, stream)
+    with _tar_bytes(path, name) as member:
+        yield member
+
+
+def _is_tar(start: bytes) -> bool:
+    return start[257:262] == b"ustar"
+
+
+def _is_ours(name: str) -> bool:
+    """Whether the member of an archive is data, not what systems put beside it."""
+    parts = name.split("/")
+    return (
+        parts[0] != "__MACOSX"
+        and not parts[-1].startswith(".")
+        and parts[-1] not in ("", "Thumbs.db", "desktop.ini")
+    )
+
+
+def _zip_member(path: Path, archive: zipfile.ZipFile) -> str:
+    names = [info.filename for info in archive.infolist() if not info.is_dir() and _is_ours(info.filename)]
+    if any(name.startswith("xl/") for name in names):
+        raise InputError(f"{path} is an Excel workbook", next_step=_EXCEL_STEP)
+    name = _only(path, "zip", names)
+    if archive.getinfo(name).flag_bits & 1:
+        raise InputError(f"{path} is encrypted", next_step="Unpack it with its password first.")
+    return name
+
+
+def _only(path: Path, kind: str, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    some = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+    raise InputError(
+        f"{path} is a {kind} archive of {len(names)} files; it may only contain one",
+        f"It holds {some}." if names else "",
+        "Unpack it, and import the files or their folder.",
+    )
+
+
+def _tar_member(path: Path, stream: BinaryIO) -> str:
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        return _only(
+            path, "tar", [member.name for member in archive if member.isreg() and _is_ours(member.name)][:100]
+        )
+
+
+@contextmanager
+def _tar_bytes(path: Path, name: str) -> Iterator[BinaryIO]:
+    with ExitStack() as stack:
+        raw = stack.enter_context(path.open("rb"))
+        start = raw.peek(6)[:6]
+        stream: BinaryIO = raw
+        if start.startswith(GZIP):
+            stream = _bounded(path, stack.enter_context(gzip.GzipFile(fileobj=raw)), raw)
+        elif start.startswith(XZ):
+            stream = _bounded(path, _Unxz(raw), raw)
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for member in archive:
+                if (
+                    member.name == name
+                    and member.isreg()
+                    and (data := archive.extractfile(member)) is not None
+                ):
+                    yield _bounded(path, data, raw)
+                    return
+    raise InputError(
+        f"{path} changed while it was being read", next_step="Import it again when it is complete."
+    )
+
+
+class _Unxz(io.RawIOBase):
+    """Unpacks xz with a bound on its memory, which a small file may otherwise set to gigabytes."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self.packed, self.unpacker = packed, lzma.LZMADecompressor(memlimit=_MEMORY_OF_XZ)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while True:
+            if self.unpacker.eof:
+                rest = self.unpacker.unused_data or self.packed.read(_BLOCK)
+                if not rest.strip(b"\0"):
+                    return b""
+                self.unpacker = lzma.LZMADecompressor(memlimit=_MEMORY_OF_XZ)
+                block = self.unpacker.decompress(rest, size)
+            elif self.unpacker.needs_input:
+                if not (more := self.packed.read(_BLOCK)):
+                    raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+                block = self.unpacker.decompress(more, size)
+            else:
+                block = self.unpacker.decompress(b"", size)
+            if block:
+                return block
+
+
+class _UnpackedBytes(io.RawIOBase):
+    """Unpacked bytes up to a limit: a small file must not keep the machine busy for hours."""
+
+    def __init__(self, path: Path, unpacked: IO[bytes] | gzip.GzipFile | _Unxz, packed: BinaryIO) -> None:
+        self.path, self.unpacked, self.packed, self.size = path, unpacked, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self.unpacked.read(len(buffer))
+        buffer[: len(block)] = block
+        self.size += len(block)
+        check_unpacked(self.path, self.size, self.packed.tell())
+        return len(block)
+
+
+def _bounded(path: Path, unpacked: IO[bytes] | gzip.GzipFile | _Unxz, packed: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_UnpackedBytes(path, unpacked, packed), _SAMPLE_BYTES))
+
+
+def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
+    """Raise InputError if the number of unpacked bytes is too large for the compressed size."""
+    cause = ""
+    if unpacked > _MOST_UNPACKED:
+        cause = f"It unpacks to more than {_MOST_UNPACKED / 1e9:g} GB."
+    elif unpacked > _UNPACKED_FREELY and unpacked > _MOST_RATIO * packed:
+        cause = f"It unpacks to more than {_MOST_RATIO} times its size."
+    if cause:
+        raise InputError(
+            f"{path} is compressed too strongly for a table",
+            cause,
+            "If it is one, write it unpacked, as CSV, and import that; nothing was imported.",
+        )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+        kind = "xz" if isinstance(error, lzma.LZMAError) or path.suffix.lower() == ".xz" else "gzip"
+        raise InputError(
+            f"{path} is a damaged {kind} file",
+            f"{str(error).rstrip('.')}.",
+            "Download it again; nothing was imported.",
+        ) from error
+    except tarfile.TarError as error:
+        raise InputError(
+            f"{path} is a damaged tar archive",
+            f"{str(error).rstrip('.')}.",
+            "Unpack it, and import the file.",
+        ) from error
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        if path.suffix.lower() in _EXCEL_ENDINGS:
+            raise InputError(f"{path} is a damaged Excel workbook", next_step=_EXCEL_STEP) from error
+        raise InputError(
+            f"{path} is a damaged zip archive, or one of an unknown kind",
+            f"{str(error).rstrip('.')}.",
+            "Unpack it with another program; nothing was imported.",
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read",
+            f"{error.strerror or error}.",
+            "Save its output to a file, or pipe it to “recjudge import -”."
+            if error.errno == errno.EINVAL
+            else "",
+        ) from error
+
+
+def bare_name(path: Path) -> str:
+    """The file's name without the endings of packed files."""
+    name = path.name
+    while name.lower().endswith(_PACKED_ENDINGS) and "." in name[1:]:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def stem(path: Path) -> str:
+    """The file's name without any ending, or the whole name if it has no other part."""
+    name = bare_name(path)
+    return name.rpartition(".")[0] or name
+
+
+_TEST_SPLIT = re.compile(r"(?<![a-z])(test|valid|validation|val|hold[-_]?out|held[-_]?out)\d*(?![a-z0-9])")
+_NO_TEST_SPLIT = re.compile(r"(?<![a-z])(train|training|ab)(?![a-z])")
+
+
+def is_test_split(path: Path) -> bool:
+    """Whether the name says that the file is the held-out part of a split: `u1.test`, `ml.valid.inter`,
+    `ratings_test.csv`. Not `train_valid.csv`, which is both, and not an A/B test.
+    """
+    name = bare_name(path).lower()
+    return bool(_TEST_SPLIT.search(name)) and not _NO_TEST_SPLIT.search(name)
+
+
+# ---- the beginning and the whole of a file -----------------------------------------------------------------------
+
+# first bytes, type of such a file, what to do
+_NOT_TEXT = (
+    (ZIP, "a zip archive in another archive", "Unpack it."),
+    (GZIP, "a gzip file in another archive", "Unpack it."),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file", _EXCEL_STEP),
+    (b"SQLite format 3\x00", "an SQLite database", "Export the table as CSV."),
+    (PARQUET, "a packed Parquet file", "Unpack it."),
+    (b"%PDF", "a PDF", "Export the table as CSV."),
+    (b"\x89PNG", "an image", "Choose another file."),
+    (b"BZh", "compressed with bzip2", "Unpack it, or compress it with gzip."),
+    (XZ, "an xz file in another archive", "Unpack it."),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "Unpack it, or compress it with gzip."),
+)
+_UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding in a mapping file: encoding = “utf-16”."
+# what Excel writes before the header so that it knows the delimiter, such as `sep=;`
+_SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=[,;|\t]\"?[\s,;|]*", re.IGNORECASE)
+
+
+class Sample(NamedTuple):
+    """The beginning of a file: at most 64 KB of complete lines, unpacked and decoded; of Parquet, rows as JSON Lines."""
+
+    path: Path
+    text: str
+
+    @property
+    def first_line(self) -> str:
+        return next((line for line in self.text.split("\n") if line.strip()), "")
+
+
+class Contents(NamedTuple):
+    """The SHA-256 of a file's bytes on disk, and its number of lines after unpacking. `quoted`: it has quotation marks;
+    `spaced`: spaces beside some of them.
+    """
+
+    sha256: str
+    lines: int
+    quoted: bool = True
+    spaced: bool = True
+
+
+def contents_of(path: Path, encoding: str = UTF8) -> Contents:
+    """What is to be known of the whole file before it is read. Raises InputError when the file cannot be read to its
+    end, so that damaged archives and decompression bombs are found before anything is stored, and for NUL characters and
+    endless lines.
+    """
+    digest = hashlib.sha256()
+    with _explained(path):
+        check_regular(path)
+        with path.open("rb") as handle:
+            while block := handle.read(_BLOCK):
+                digest.update(block)
+        if is_parquet(path):
+            return Contents(digest.hexdigest(), parquet_length(path))
+    lines, last, length, quoted, spaced = 0, b"\n", 0, False, False
+    bytes_are_text = encoding in (UTF8, UTF8_OR_LATIN1)
+    with _explained(path), opened(path) as unpacked:
+        while block := unpacked.read(_BLOCK):
+            if bytes_are_text and b"\0" in block:
+                raise _nul(path, block, lines)
+            feeds = block.count(b"\n")
+            # the next line may have begun in an earlier block
+            length = len(block) - block.rfind(b"\n") if feeds else length + len(block)
+            if length > 4 * MAX_FIELD and not _is_json(path):
+                raise InputError(
+                    f"{path}:{lines + feeds + 1}: a line of more than {MAX_FIELD:,} characters",
+                    next_step="Check that it is a table with one row per line; nothing was imported.",
+                )
+            if not spaced and (quoted := quoted or b'"' in block):
+                joined = last + block
+                spaced = b' "' in joined or b'" ' in joined
+            lines, last = lines + feeds, block[-1:]
+    return Contents(digest.hexdigest(), lines + (last != b"\n"), quoted, spaced)
+
+
+def _is_json(path: Path) -> bool:
+    return sample_of(path).text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+
+
+def _nul(path: Path, block: bytes, before: int) -> InputError:
+    at = block.index(b"\0")
+    line = before + block.count(b"\n", 0, at) + 1
+    if block[at : at + 1000].count(0) == 1000:
+        return InputError(
+            f"{path}:{line}: a thousand zero bytes or more in a row",
+            "The file is damaged, or was not downloaded whole.",
+            "Download it again; nothing was imported.",
+        )
+    return InputError(
+        f"{path}:{line}: a NUL character",
+        "Text never contains one; the file is damaged or is not a table.",
+        "Remove it (tr -d '\\000') and import again; nothing was imported.",
+    )
+
+
+def sample_of(path: Path, encoding: str = UTF8) -> Sample:
+    """The file's beginning. Raises InputError for an empty file and for anything that is not text."""
+    with _explained(path):
+        check_regular(path)
+        if is_parquet(path):
+            beginning = _parquet_beginning(path, _SAMPLE_BYTES)
+            if not beginning:
+                raise InputError(
+                    f"{path} has no rows", next_step="Check how it was created; nothing was imported."
+                )
+            return Sample(path, beginning)
+    with _explained(path), opened(path) as handle:
+        start = handle.read(_SAMPLE_BYTES)
+        if len(start) == _SAMPLE_BYTES and _is_begun_json(start):
+            start += handle.read(_BLOCK)
+    if not start.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise InputError(f"{path} is empty", next_step="Check how it was created; nothing was imported.")
+    _check_text(path, start, encoding)
+    text = start.decode(UTF8 if encoding == UTF8_OR_LATIN1 else encoding, errors="replace")
+    if len(start) >= _SAMPLE_BYTES:
+        text = text[: text.rfind("\n") + 1] or text
+    first, *rest = text.split("\n", 1)
+    if rest and _SEPARATOR_LINE.fullmatch(first):
+        text = f"\n{rest[0]}"
+    if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
+        raise InputError(
+            f"{path} is a web page or XML, not a table",
+            "A download that needs a login often produces this.",
+            "Open it in a browser to check, and download the table again.",
+        )
+    return Sample(path, text)
+
+
+def _is_begun_json(start: bytes) -> bool:
+    """Whether the text is the beginning of JSON whose first object is longer than the text."""
+    text = start.decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n").removeprefix("[").lstrip()
+    if not text.startswith("{"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _check_text(path: Path, start: bytes, encoding: str) -> None:
+    for magic, what, step in _NOT_TEXT:
+        if start.startswith(magic):
+            raise InputError(f"{path} is {what}, not a table in text", next_step=step)
+    if encoding not in (UTF8, UTF8_OR_LATIN1):
+        return
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
+    zeros = start.count(0)
+    if zeros == len(start):
+        raise InputError(f"{path} contains only zero bytes", next_step="Download it again.")
+    if b"\0" * 1000 in start:
+        raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
+    if zeros > len(start) // 3:
+        raise InputError(f"{path} looks like UTF-16, not UTF-8", next_step=_UTF16_STEP)
+    if zeros > len(start) // 1000 + 1:
+        raise InputError(f"{path} is binary, not a table in text", next_step="Export it as CSV (UTF-8).")
+
+
+def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> InputError:
+    line, byte = 1, error.object[error.start]
+    if encoding == UTF8:
+        # the decoder reads ahead in blocks, so the file is read again
+        with opened(path) as handle:
+            for line, raw in enumerate(handle, start=1):
+                try:
+                    raw.decode("utf-8")
+                except UnicodeDecodeError as first:
+                    byte = first.object[first.start]
+                    break
+    name = "UTF-8" if encoding == UTF8 else encoding
+    return InputError(
+        f"{path}:{line}: not {name} (byte 0x{byte:02x})",
+        "Every file is read as UTF-8 unless a mapping file names another encoding.",
+        'Save it as UTF-8 (iconv -f LATIN1 -t UTF-8), or write “encoding = "latin-1"” in a mapping file.',
+    )
+
+
+@contextmanager
+def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
+    """The decoded text, with its line ends. Raises InputError with the line for bytes that are not in the encoding."""
+    with _explained(path), opened(path) as handle:
+        if is_parquet(path):
+            raise InputError(
+                f"{path} is a Parquet file, not text", next_step="Export it as the layout has it."
+            )
+        either = encoding == UTF8_OR_LATIN1
+        text = io.TextIOWrapper(
+            handle,
+            encoding=UTF8 if either else encoding,
+            errors="latin-1" if either else "strict",
+            newline="",
+        )
+        try:
+            yield text
+        except UnicodeDecodeError as error:
+            raise _encoding_error(path, encoding, error) from error
+        except UnicodeError as error:
+            raise InputError(
+                f"{path} is not {encoding}", f"{error}.", "Name its encoding in a mapping file."
+            ) from error
+        finally:
+            with suppress(ValueError):
+                text.detach()
+
+
+def text_lines(path: Path, encoding: str = UTF8) -> Iterator[str]:
+    """The lines with their line ends, unpacked. Raises InputError for bytes that are not in the encoding."""
+    with _text(path, encoding) as text:
+        yield from text
+
+
+def lines_match(sample: Sample, pattern: re.Pattern[str]) -> bool:
+    """Whether the pattern fully matches the first non-blank line and at least half of the first hundred lines."""
+    lines = [line.rstrip("\r") for line in sample.text.split("\n", 101)[:100] if line.strip()]
+    fit = [pattern.fullmatch(line) is not None for line in lines]
+    return bool(fit) and fit[0] and 2 * sum(fit) >= len(fit)
+
+
+@contextmanager
+def saved_input(stream: BinaryIO) -> Iterator[Path]:
+    """The path of a temporary file with the whole stream. Errors call it stdin, and `-` where they show a command.
+
+    A stream that does not begin like a table is refused at once. Raises UsageError for a terminal.
+    """
+    if stream.isatty():
+        raise UsageError(
+            "the standard input is a terminal",
+            "“-” reads a file from it.",
+            "Name a file, or pipe one: … | recjudge import -",
+        )
+    with scratch_folder() as folder:
+        path = folder / STDIN_NAME
+        size = 0
+        try:
+            with path.open("wb") as file:
+                while block := stream.read(_BLOCK):
+                    file.write(block)
+                    if size == 0:
+                        file.flush()
+                        sample_of(path)
+                    size += len(block)
+                    if size > _MOST_PIPED:
+                        limit = f"{_MOST_PIPED / 1e9:g} GB"
+                        raise InputError(
+                            f"{path} is longer than {limit}", next_step="Save it to a file and import that."
+                        )
+            yield path
+        except RecjudgeError as error:
+            for part in ("title", "cause", "next_step"):
+                text = getattr(error, part).replace(f"import {path} ", "import - ")
+                setattr(error, part, text.replace(str(path), STDIN_NAME))
+            raise
+
+
+# ---- JSON --------------------------------------------------------------------------------------------------------
+
+# a string that is cut off matches up to the end, so that no part of it is scanned twice
+_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
+# columns whose readers expect a list as JSON
+_IN_JSON = ("flags", "items", "scores")
+_GAP = re.compile(r"[\s,]*")
+# numbers stay text, so that ids of 19 digits are exact
+DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+
+
+class Entry(NamedTuple):
+    """One entry of a JSON object: an object in it is a tuple of (key, value), so that a repeated key is not lost."""
+
+    key: str
+    value: Any
+
+
+class _JsonStream:
+    """JSON read piece by piece; needs memory for the longest single value only."""
+
+    def __init__(self, path: Path, text: io.TextIOWrapper, unit: str) -> None:
+        self.path, self.source, self.unit = path, text, unit
+        self.text, self.at, self.number, self.last = text.read(_BLOCK).lstrip("\ufeff \t\r\n"), 0, 0, ""
+
+    def more(self) -> bool:
+        """Read on: as much again as is not yet used, so that a long value is scanned a few times only."""
+        kept = self.text[self.at :]
+        block = self.source.read(max(_BLOCK, len(kept)))
+        self.text, self.at = kept + block, 0
+        return bool(block)
+
+    def char(self) -> str:
+        """The next character after blanks and commas; empty at the end."""
+        while True:
+            match = _GAP.match(self.text, self.at)
+            self.at = match.end() if match else self.at
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.more():
+                return ""
+
+    def value(self, decoder: json.JSONDecoder) -> Any:
+        self.char()
+        while True:
+            try:
+                value, end = decoder.raw_decode(self.text, self.at)
+                # a number at the end of the text may go on
+                if end < len(self.text) or not self.more():
+                    self.at = end if end <= len(self.text) else self.at
+                    return value
+            except RecursionError:
+                self.broken("It is nested too deeply.")
+            except json.JSONDecodeError as error:
+                if len(self.text) - self.at > MAX_FIELD:
+                    self.broken(f"{error.msg}, or it is longer than {MAX_FIELD:,} characters.")
+                if not self.more():
+                    self.broken(f"{error.msg}; the file may be cut off.")
+
+    def key(self) -> str:
+        key = self.value(DECODER)
+        if not isinstance(key, str) or self.char() != ":":
+            self.broken("The rest is not valid JSON; the file may be cut off.")
+        self.at += 1
+        return key
+
+    def array(self) -> Iterator[Any]:
+        self.at += 1
+        while (char := self.char()) != "]":
+            self.number += 1
+            if not char:
+                self.broken("It ends before the array does; the file may be cut off.")
+            yield self.value(DECODER)
+        self.at += 1
+
+    def broken(self, cause: str) -> NoReturn:
+        where = (
+            f":{self.unit}{self.number}: broken JSON"
+            if self.number
+            else f": broken JSON after {self.last or 'the beginning'}"
+        )
+        raise InputError(
+            f"{self.path}{where}",
+            cause,
+            "Export the file again, or check it with: jq empty FILE. Nothing was imported.",
+        )
+
+
+def json_entries(path: Path) -> Iterator[Entry]:
+    """The entries of the object in the file, in order. Raises InputError for anything but one complete object."""
+    decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
+    with _text(path) as text:
+        stream = _JsonStream(path, text, "entry ")
+        if stream.char() != "{":
+            raise InputError(f"{path} is not a JSON object", "It does not begin with {.")
+        stream.at += 1
+        while stream.char() not in ("}", ""):
+            key = stream.key()
+            yield Entry(key, stream.value(decoder))
+            stream.last = shown(key)
+        if stream.char() != "}":
+            stream.broken("The rest is not valid JSON; the file may be cut off.")
+        stream.at += 1
+        if stream.char():
+            stream.broken("Something follows the object.")
+
+
+def json_records(
+    path: Path, notes: Notes, encoding: str = UTF8, within: str = ""
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of the file with their line, or, in an array, with their number from 1; for Parquet, the rows.
+
+    `within`: the path of the array in an object that holds it (`results.results`); the values before the array are under the
+    key `@file` of each record. Lines that are not objects are left out and noted. An array that is cut off or not valid
+    raises InputError, because the rest cannot be read.
+    """
+    if is_parquet(path):
+        notes.unit = "row "
+        yield from _parquet_records(path)
+        return
+    first = sample_of(path, encoding).text.lstrip("\ufeff \t\r\n")[:1]
+    if first == "[" or (within and first == "{"):
+        notes.unit = "record "
+        with _text(path, encoding) as text:
+            stream = _JsonStream(path, text, "record ")
+            about: dict[str, Any] = {}
+            if first == "{":
+                _descend(stream, within.split("."), about)
+            extra = {"@file": about} if about else {}
+            for record in stream.array():
+                if isinstance(record, dict):
+                    yield stream.number, {**record, **extra} if extra else record
+                else:
+                    notes.skip(stream.number, "broken JSON", "not a JSON object; left out")
+        return
+    for number, line in enumerate(text_lines(path, encoding), start=1):
+        bare = line.strip().removeprefix("\ufeff")
+        if not bare:
+            continue
+        try:
+            record = DECODER.decode(bare)
+        except (ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict):
+            yield number, record
+        else:
+            what = "complete JSON object" if record is None else "JSON object"
+            notes.skip(number, "broken JSON", f"not a {what}: {shown(bare)}; left out")
+
+
+def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) -> None:
+    """Go to the array under these keys; the values on the way are put into `about`."""
+    for depth, wanted in enumerate(keys):
+        if stream.char() != "{":
+            stream.broken(f"“{'.'.join(keys[:depth])}” is not an object.")
+        stream.at += 1
+        while stream.char() not in ("}", ""):
+            key = stream.key()
+            if key == wanted and (stream.char() == "{" if depth < len(keys) - 1 else stream.char() == "["):
+                break
+            about[key] = stream.value(DECODER)
+        else:
+            stream.broken(f"It has no array “{'.'.join(keys)}”.")
+
+
+def json_keys(beginning: str) -> dict[str, str]:
+    """The keys of the first object in a file's beginning, each with its value's first word or bracket.
+
+    Empty for a text that does not begin with an object or an array of them. The object may be cut off.
+    """
+    start = beginning.lstrip("\ufeff \t\r\n").removeprefix("[").lstrip()
+    if not start.startswith("{"):
+        return {}
+    keys: dict[str, str] = {}
+    depth, key, previous = 0, "", ""
+    for token in _TOKEN.finditer(start):
+        word = token[0]
+        if depth == 1 and word == ":" and previous.startswith('"'):
+            key = previous[1:-1]
+        elif depth == 1 and key:
+            keys[key], key = word, ""
+        depth += word in "{["
+        depth -= word in "}]"
+        if depth == 0:
+            break
+        previous = word
+    return keys
+
+
+def plain_cells(*parts: Any) -> dict[str, str]:
+    """The entries of several objects as text by key; the first object with a key wins, other values are ignored."""
+    cells: dict[str, str] = {}
+    for part in parts:
+        if isinstance(part, Mapping):
+            for key, value in part.items():
+                cells.setdefault(key.strip(), cell(key, value))
+    return cells
+
+
+def cell(name: str, value: Any) -> str:
+    """A value of a JSON object as the text of a cell: numbers as written, a list of texts as `a|b`, null as empty."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if name not in _IN_JSON and isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return "|".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---- Parquet -----------------------------------------------------------------------------------------------------
+
+# a text repeated in many rows is stored once, so a few rows can be large; rows compressed this densely are read one by one
+_ROWS, _DENSE_ROWS, _DENSE_BYTES, _DENSE_RATIO = 1000, 4, 10_000_000, 50
+# the size of the shortest value in a table that is not Parquet
+_BYTES_A_CELL = 4
+
+
+def is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(PARQUET)) == PARQUET
+
+
+def parquet_length(path: Path) -> int:
+    """The number of rows. Raises InputError for a damaged file, and if pyarrow is missing."""
+    with _parquet(path) as file:
+        rows = int(file.metadata.num_rows)
+        check_unpacked(path, _BYTES_A_CELL * rows * file.metadata.num_columns, path.stat().st_size)
+        return rows
+
+
+def _parquet_beginning(path: Path, limit: int) -> str:
+    """The first rows as JSON Lines, at most `limit` characters unless the first row alone is longer."""
+    text = ""
+    for _, record in islice(_parquet_records(path), 200):
+        line = json.dumps(record, ensure_ascii=False) + "\n"
+        if text and len(text) + len(line) > limit:
+            break
+        text += line
+    return text
+
+
+def _parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
+
+    A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
+    adds is left out.
+    """
+    import pyarrow as pa
+
+    number = unpacked = 0
+    packed = path.stat().st_size
+    with _parquet(path) as file:
+        names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
+        chunks = (group.column(place) for group in groups for place in range(group.num_columns))
+        dense = any(
+            chunk.total_uncompressed_size > max(_DENSE_BYTES, _DENSE_RATIO * chunk.total_compressed_size)
+            for chunk in chunks
+        )
+        size = _DENSE_ROWS if dense else _ROWS
+        for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
+            columns = []
+            for raw in batch.columns:
+                column = _plain(raw)
+                unpacked += column.nbytes
+                check_unpacked(path, unpacked, packed)
+                if column.nbytes > MAX_FIELD and any(
+                    column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
+                ):
+                    raise InputError(f"{path} holds a value of more than {MAX_FIELD:,} bytes")
+                values: list[Any] = column.to_pylist()
+                nested = pa.types.is_nested(column.type)
+                columns.append(
+                    [json.loads(json.dumps(v, default=str), parse_int=str, parse_float=str) for v in values]
+                    if nested
+                    else values
+                )
+            for values in zip(*columns, strict=True):
+                number += 1
+                yield number, dict(zip(names, values, strict=True))
+
+
+def _plain(column: Any) -> Any:
+    """The column as text, unless its values have parts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_nested(column.type):
+        return column
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    return column.cast(pa.string())
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise InputError(
+            f"{path} is a Parquet file, and the package pyarrow is not installed",
+            next_step="Install it with: pip install 'recjudge[parquet]'; or export the table as CSV.",
+        ) from error
+    try:
+        with pq.ParquetFile(path, buffer_size=_SAMPLE_BYTES) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"{path} is a damaged Parquet file",
+            f"{str(error).splitlines()[0].rstrip('.')}.",
+            "Write it again; nothing was imported.",
+        ) from error
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------
+
+_EMPTY_CELLS = " \t\r\n,;|\ufeff"
+_DELIMITERS = (",", "\t", ";", "|")
+_SWALLOWED_LINES = 20
+_SEPARATORS = re.compile(r"[\W_]+")
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_QUOTES_STEP = (
+    'Write quotation marks inside a field twice (""), or write “quote = ""” in a mapping file if they are plain characters;'
+    " nothing was imported."
+)
+
+
+def squashed(name: str) -> str:
+    """The name in small letters, without spaces and punctuation: `User_ID` and `user id` are `userid`."""
+    return _SEPARATORS.sub("", name.lower())
+
+
+class WantedColumns(NamedTuple):
+    """The columns that a reader asks for. Each is found by its exact name, else ignoring case, else by an alias.
+
+    `aliases`: a wanted name -> its squashed aliases, most likely first.
+    """
+
+    names: Collection[str] = ()
+    aliases: Mapping[str, Sequence[str]] = {}
+
+    def renamed(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns of a file; those that are wanted have the wanted names, each at most once by an alias."""
+        exact = set(columns)
+        loose = {name.lower(): name for name in self.names if name not in exact}
+        names = [name if name in self.names else loose.get(name.lower(), name) for name in columns]
+        taken = set(names)
+        places: dict[str, int] = {}
+        for place, name in enumerate(names):
+            if name not in self.names:
+                places.setdefault(squashed(name), place)
+        for name, aliases in self.aliases.items():
+            alias = next((alias for alias in aliases if alias in places), None)
+            if name not in taken and alias is not None:
+                names[places.pop(alias)] = name
+        return tuple(names)
+
+    def count(self, columns: Iterable[str]) -> int:
+        """How many of the wanted columns these names are."""
+        known = {squashed(name) for name in self.names}.union(*self.aliases.values())
+        return len(known.intersection(map(squashed, columns)))
+
+
+class Dialect(NamedTuple):
+    """How a table is written. `delimiter` empty: guessed from the first line; `quote` empty: no quoting; `header`: the
+    columns of a file without a header row; `line`: a pattern whose named groups are the columns of each line; `suffix`: a
+    pattern of what follows the names in the header; `within`: the array in a JSON object.
+    """
+
+    encoding: str = UTF8
+    delimiter: str = ""
+    quote: str = '"'
+    header: tuple[str, ...] = ()
+    line: str = ""
+    suffix: str = ""
+    within: str = ""
+    entries: bool = False
+
+
+class Table(NamedTuple):
+    """`columns` in the file's order; wanted columns have the wanted names. `original`: the names in the file. In the rows of
+    `raw` JSON the values are as in the file, else text.
+    """
+
+    columns: tuple[str, ...]
+    original: tuple[str, ...]
+    rows: Iterator[tuple[int, dict[str, Any]]]
+    json: bool = False
+
+
+@contextmanager
+def long_fields() -> Iterator[None]:
+    """Temporarily raise the csv module's limit per field, which is global, to 10 MB."""
+    before = csv.field_size_limit(MAX_FIELD)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def read_table(
+    path: Path,
+    wanted: Collection[str] | WantedColumns,
+    dialect: Dialect,
+    notes: Notes,
+    contents: Contents | None = None,
+    *,
+    raw: bool = False,
+) -> Table:
+    """Open a table as CSV, JSON or Parquet, as its beginning shows, regardless of the file name.
+
+    A column is matched as `WantedColumns` does. In JSON numbers keep their text, and a list of plain values becomes `a|b`,
+    unless the values are wanted `raw`. Rows that cannot be read go to `notes`. Raises InputError for a table that cannot be
+    used at all.
+    """
+    wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
+    if dialect.line:
+        pattern = re.compile(dialect.line)
+        names = tuple(pattern.groupindex)
+        return Table(
+            wanted.renamed(names), names, _matched(path, pattern, wanted.renamed(names), dialect, notes)
+        )
+    if dialect.entries:
+        notes.unit = "entry "
+        return Table(("key", "value"), ("key", "value"), _entries(path), json=True)
+    if is_parquet(path):
+        return _json_table(path, wanted, dialect, notes, raw=raw)
+    first = next(
+        (
+            line
+            for line in text_lines(path, dialect.encoding)
+            if line.strip(_EMPTY_CELLS) and not _SEPARATOR_LINE.fullmatch(line)
+        ),
+        "",
+    )
+    if not first:
+        raise InputError(f"{path} is empty")
+    if first.lstrip("\ufeff \t").startswith(("{", "[")):
+        return _json_table(path, wanted, dialect, notes, raw=raw)
+    return _csv_table(path, first, wanted, dialect, notes, contents or Contents("", 0))
+
+
+def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[str]:
+    """The column names in the beginning of a table in CSV or JSON; empty if there are none."""
+    wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
+    if keys := json_keys(text):
+        return [name.strip() for name in keys]
+    first = next((line for line in text.splitlines() if line.strip(_EMPTY_CELLS)), "").strip()
+    return [name.strip() for name in fields_of(first, wanted)]
+
+
+def fields_of(line: str, wanted: WantedColumns = WantedColumns()) -> list[str]:  # noqa: B008 - frozen
+    """The fields of one line of CSV, split at the most likely delimiter; empty if it cannot be read."""
+    delimiter = _delimiter_of(line, wanted)
+    try:
+        return next(csv.reader(_unspaced(iter([line]), delimiter, '"'), delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _delimiter_of(line: str, wanted: WantedColumns, quote: str = '"') -> str:
+    """The delimiter that splits a line into the most wanted columns, then into the most columns."""
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        names = [name.strip().strip(quote or None) for name in line.strip().split(delimiter)]
+        return wanted.count(names), len(names)
+
+    return max(_DELIMITERS, key=fit)
+
+
+def _csv_table(
+    path: Path, first: str, wanted: WantedColumns, dialect: Dialect, notes: Notes, contents: Contents
+) -> Table:
+    quote = dialect.quote if contents.quoted else ""
+    delimiter = dialect.delimiter or _delimiter_of(
+        first, WantedColumns() if dialect.header else wanted, dialect.quote
+    )
+    plain = delimiter == "\t" and quote == '"' and not _quotes_enclose(path, dialect.encoding)
+    with ExitStack() as stack:
+        text = stack.enter_context(_text(path, dialect.encoding))
+        mark = "" if plain else quote
+        reader = csv.reader(
+            _unspaced(text, delimiter, mark) if mark and contents.spaced else text,
+            delimiter=delimiter,
+            quotechar=mark or None,
+            quoting=csv.QUOTE_MINIMAL if mark else csv.QUOTE_NONE,
+            strict=True,
+        )
+        header = None if dialect.header else _header(path, reader, first)
+        names = dialect.header if header is None else [_unquoted(name) if plain else name for name in header]
+        if header is None:
+            _check_width(path, first, names, delimiter, quote)
+        names = [name.strip().removeprefix("\ufeff") for name in names]
+        original = tuple(
+            re.sub(f"(?:{dialect.suffix})$", "", name) if dialect.suffix else name for name in names
+        )
+        columns = wanted.renamed(original)
+        twice = [name for name, count in Counter(columns).items() if name and count > 1]
+        if twice:
+            raise InputError(
+                f"{path}:{reader.line_num}: column “{twice[0]}” occurs more than once",
+                f"The header is: {', '.join(columns)}.",
+                "Rename one of them; nothing was imported.",
+            )
+        rows = _csv_rows(path, reader, stack.pop_all(), columns, notes, header, plain=plain)
+    return Table(columns, original, rows)
+
+
+def _header(path: Path, reader: Any, first: str) -> list[str]:
+    try:
+        return next(
+            fields
+            for fields in reader
+            if any(field.strip(_EMPTY_CELLS) for field in fields)
+            and not _SEPARATOR_LINE.fullmatch(",".join(fields))
+        )
+    except csv.Error as error:
+        raise InputError(
+            f"{path}:{reader.line_num}: the header cannot be read",
+            f"It is: {one_line(first, 200)}. The reader says: {error}.",
+            _QUOTES_STEP,
+        ) from error
+
+
+def _check_width(path: Path, first: str, header: Sequence[str], delimiter: str, quote: str) -> None:
+    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    width = len(next(csv.reader([first], delimiter=delimiter, quotechar=quote or None, quoting=quoting), []))
+    if width != len(header):
+        raise InputError(
+            f"{path}: the first row has {width} fields, but the header {len(header)}",
+            f"The header in the mapping is: {', '.join(header)}.",
+            "Name every column of the file, in its order.",
+        )
+
+
+def _quotes_enclose(path: Path, encoding: str) -> bool:
+    """Whether the quotation marks of a table between tabs enclose its fields, perhaps over several lines; else they are
+    plain characters, as in titles."""
+    width = 0
+    for line in text_lines(path, encoding):
+        fields = line.rstrip("\r\n").split("\t")
+        width = width or (len(fields) if line.strip(_EMPTY_CELLS) else 0)
+        if '"' in line and len(fields) < width:
+            return True
+    return False
+
+
+def _unquoted(field: str) -> str:
+    match = _QUOTED.fullmatch(field)
+    return match[1].replace('""', '"') if match else field
+
+
+def _unspaced(lines: Iterable[str], delimiter: str, quote: str) -> Iterator[str]:
+    """The lines without the spaces around quoted fields, which the csv module does not take for quoted otherwise."""
+    before, after, mark, end = f" {quote}", f"{quote} ", re.escape(quote), re.escape(delimiter)
+    field = re.compile(rf"(^|{end}) *({mark}(?:[^{mark}]|{mark}{mark})*{mark}) *(?={end}|$)")
+    for line in lines:
+        yield field.sub(r"\1\2", line) if before in line or after in line else line
+
+
+def _csv_rows(
+    path: Path,
+    reader: Any,
+    stack: ExitStack,
+    columns: tuple[str, ...],
+    notes: Notes,
+    header: list[str] | None,
+    *,
+    plain: bool,
+) -> Iterator[Row]:
+    width, line = len(columns), reader.line_num
+    with stack:
+        while True:
+            try:
+                for fields in reader:
+                    line, last = reader.line_num, line
+                    if len(fields) != width:
+                        if not any(fields):
+                            continue
+                        while len(fields) > width and not fields[-1].strip():
+                            fields.pop()
+                        if len(fields) != width:
+                            if last == 0 and _SEPARATOR_LINE.fullmatch(",".join(fields)):
+                                continue
+                            text = f"{len(fields)} fields, but the header has {width}; row left out"
+                            notes.skip(last + 1, "wrong number of fields", text)
+                            continue
+                    if fields[0] == columns[0] or not fields[0]:
+                        if not any(fields):
+                            continue
+                    if header is not None and fields == header:
+                        text = "the header again, as in files that were joined; row left out"
+                        notes.skip(last + 1, "repeated header", text)
+                        continue
+                    if plain:
+                        fields = [_unquoted(field) if field[:1] == '"' else field for field in fields]
+                    yield last + 1, dict(zip(columns, fields))  # noqa: B905 - of equal length
+                return
+            except csv.Error as error:
+                _bad_quotes(path, line + 1, reader.line_num, str(error), notes)
+                line = reader.line_num
+
+
+def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
+    if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
+        raise InputError(
+            f"{path}:{first}: a quotation mark in this row is not closed",
+            f"The field continues to line {last}.",
+            _QUOTES_STEP,
+        )
+    where = f"lines {first} to {last}" if last > first else "the row"
+    notes.skip(first, "unbalanced quotes", f"unbalanced quotation marks; {where} left out")
+
+
+def _matched(
+    path: Path, pattern: re.Pattern[str], columns: Sequence[str], dialect: Dialect, notes: Notes
+) -> Iterator[Row]:
+    for number, line in enumerate(text_lines(path, dialect.encoding), start=1):
+        bare = line.rstrip("\r\n")
+        if match := pattern.fullmatch(bare):
+            yield number, dict(zip(columns, (text or "" for text in match.groupdict().values()), strict=True))
+        elif bare.strip():
+            notes.skip(
+                number, "a line of another form", f"the line has another form: {shown(bare)}; left out"
+            )
+
+
+def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    seen: set[str] = set()
+    for number, entry in enumerate(json_entries(path), start=1):
+        key = entry.key.strip()
+        inner = (
+            [dict(part) if isinstance(part, tuple) else part for part in entry.value]
+            if isinstance(entry.value, list)
+            else entry.value
+        )
+        value = {"key": key, "value": inner}
+        if key in seen:
+            value["again"] = "yes"
+        seen.add(key)
+        yield number, value
+
+
+def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Notes, *, raw: bool) -> Table:
+    records = json_records(path, notes, dialect.encoding, dialect.within)
+    first = next(records, None)
+    if first is None:
+        raise InputError(
+            f"{path} has no line with a JSON object",
+            next(iter(notes.first), ""),
+            "Write one complete object on each line (jq -c . does), or one array of objects; nothing was imported.",
+        )
+    original = tuple(key.strip() for key in first[1])
+    columns = wanted.renamed(original)
+    if (
+        "user_id" in columns
+        and isinstance(value := first[1][tuple(first[1])[columns.index("user_id")]], list | dict)
+        and not raw
+    ):
+        raise InputError(
+            f"{path} holds an object where the id of the user is expected",
+            f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
+            'Write the id itself: {"user_id": "u1", ...}, or name the place of the id in a mapping: user_id = “user.id”; nothing was'
+            " imported.",
+        )
+    everything = chain([first], records)
+    return Table(columns, original, everything if raw else _json_rows(everything, wanted, notes), json=True)
+
+
+def _json_rows(
+    records: Iterator[tuple[int, dict[str, Any]]], wanted: WantedColumns, notes: Notes
+) -> Iterator[Row]:
+    keys: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    for number, record in records:
+        own = tuple(record)
+        if own != keys:
+            keys, names = own, wanted.renamed([key.strip() for key in own])
+        cells = {
+            name: value if type(value) is str else cell(name, value)
+            for name, value in zip(names, record.values())  # noqa: B905 - of equal length
+        }
+        if not storable("".join(cells.values())):
+            notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
+            continue
+        yield number, cells
+
+
+def column_wise(sample: Sample, names: Collection[str], ids: Collection[str]) -> bool:
+    """Whether a JSON object holds a table column by column, or row by row under an index, as pandas writes it.
+
+    `names`: squashed names of columns, `ids`: those of users and items.
+    """
+    text = sample.text.lstrip("\ufeff \t\r\n")
+    if not text.startswith("{"):
+        return False
+    keys = {squashed(key): value for key, value in json_keys(text).items()}
+    if (
+        len(keys) > 1
+        and set(keys.values()) <= {"{", "["}
+        and keys.keys() & set(ids)
+        and keys.keys() & set(names)
+    ):
+        return True
+    first = re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text)
+    inner = {squashed(key) for key in json_keys(text[first.end() :])} if first else set()
+    return len(inner & set(names)) > 1 and bool(inner & set(ids))
+
+
+# ---- parts of a file ---------------------------------------------------------------------------------------------
+
+# column -> the cells of it that are read
+Wanted = Mapping[str, frozenset[str]]
+
+
+def parse_where(conditions: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The conditions, each written `COLUMN=VALUE`. Several values of one column are alternatives; several columns
+    must all match. Raises UsageError for a condition without a column or without “=”.
+    """
+    wanted: dict[str, set[str]] = {}
+    for condition in conditions:
+        column, sign, value = condition.partition("=")
+        if not sign or not column.strip():
+            raise UsageError(
+                f"--where {one_line(condition, 80)} is not a condition",
+                next_step="Write COLUMN=VALUE, such as --where product_locale=us.",
+            )
+        wanted.setdefault(column.strip(), set()).add(value.strip())
+    return {column: frozenset(values) for column, values in wanted.items()}
+
+
+def where_text(wanted: Wanted) -> str:
+    """The conditions as written in a command, sorted."""
+    return " ".join(f"{column}={value}" for column in sorted(wanted) for value in sorted(wanted[column]))
+
+
+def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table:
+    """The table with the matching rows; after the last one a remark counts them. A column may be given by its name in
+    the file or by the name under which it is read. Raises InputError for a file without the column.
+    """
+    if not wanted:
+        return table
+    names = dict(zip(table.columns, table.columns, strict=True)) | dict(
+        zip(table.original, table.columns, strict=False)
+    )
+    if missing := [column for column in wanted if column not in names]:
+        raise InputError(
+            f"{path} has no column {one_line(missing[0], 80)} to choose rows by",
+            f"Found: {one_line(', '.join(table.original), 300)}.",
+            "Change --where, or import this file without it.",
+        )
+
+    def fitting() -> Iterator[tuple[int, dict[str, Any]]]:
+        read = kept = 0
+        for line, row in table.rows:
+            read += 1
+            if all(
+                cell(column, row.get(names[column])).strip() in values for column, values in wanted.items()
+            ):
+                kept += 1
+                yield line, row
+        notes.remark(
+            f"{kept:,} of {read:,} rows have {one_line(where_text(wanted), 200)}; the others are not read"
+        )
+
+    return table._replace(rows=fitting())
+
+
+# ---- files that change -------------------------------------------------------------------------------------------
+
+
+def versions(paths: Iterable[Path]) -> dict[Path, tuple[int, int, int] | None]:
+    """What changes of each file when it is written to or replaced; None for one that is not there."""
+    found: dict[Path, tuple[int, int, int] | None] = {}
+    for path in paths:
+        found[path] = None
+        with suppress(OSError):
+            status = path.stat()
+            found[path] = status.st_size, status.st_mtime_ns, status.st_ino
+    return found
+
+
+def refuse_changed(before: Mapping[Path, tuple[int, int, int] | None]) -> None:
+    """Raise InputError if a file has another version than before."""
+    for path, version in versions(before).items():
+        if before[path] != version:
+            raise InputError(
+                f"{path} changed while it was being read",
+                "Another program seems to be writing it, so it may be incomplete.",
+                "Nothing was imported. Import it again when it is complete; a file that is written under another name and"
+                " renamed at the end is never read too early.",
+            )

@@ -1,0 +1,325 @@
+"""The findings about a file's rows, and the numbers, times and texts in their cells."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from recjudge_tui.domain.text import one_line, quantity
+
+SHOWN = 20
+# ---- findings ----------------------------------------------------------------------------------------------------
+
+# the line a row began on, and its cells by column
+Row = tuple[int, dict[str, str]]
+
+
+class RowFault(Exception):  # noqa: N818 - a finding about one row, which is left out and counted
+    """A row that cannot be used. `kind` is a short fixed phrase for counting, `text` the full message."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.text = text
+
+
+class Notes:
+    """Collects the warnings of one file. All are counted by kind; the first 20 are kept as `file:line: text`.
+
+    `unit` precedes the number if it is not a line number (`file:record 3: text`). `columns` says how each column was
+    read, `remarks` how the file was read where there was a choice.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.file = one_line(path)
+        self.kinds: Counter[str] = Counter()
+        self.first: list[str] = []
+        self.skipped = 0
+        self.unit = ""
+        self.columns = ""
+        self.remarks: list[str] = []
+
+    def warn(self, line: int, kind: str, text: str) -> None:
+        """Note a problem in a row that is kept."""
+        self.kinds[kind] += 1
+        if len(self.first) < SHOWN:
+            self.first.append(f"{self.file}:{self.unit}{line}: {one_line(text, 300)}")
+
+    def skip(self, line: int, kind: str, text: str, rows: int = 1) -> None:
+        """Count a row, or a group of rows, as left out."""
+        self.skipped += rows
+        self.warn(line, kind, text)
+
+    def skip_row(self, line: int, fault: RowFault, what: str = "row left out") -> None:
+        self.skip(line, fault.kind, fault.text if "left out" in fault.text else f"{fault.text}; {what}")
+
+    def remark(self, text: str) -> None:
+        """Say once how the file was read."""
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+    def stored_form(self) -> list[str]:
+        """The warnings as stored: the first 20 and, if there are more, the number of each kind."""
+        total = sum(self.kinds.values())
+        if total <= len(self.first):
+            return list(self.first)
+        return [*self.first, *(f"{count} in all: {kind}" for kind, count in self.kinds.most_common())]
+
+
+def shown(value: object) -> str:
+    """A value from the file, quoted for a message."""
+    return f"“{one_line(value, 60)}”"
+
+
+def storable(text: str) -> bool:
+    """Whether SQLite can store the text: a lone `\\ud800` and `\\u0000` are valid JSON but not text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+# ---- missing values and numbers ----------------------------------------------------------------------------------
+
+# what programs write for a missing value
+MISSING = frozenset(
+    (
+        "",
+        "nan",
+        "NaN",
+        "NAN",
+        "Nan",
+        "None",
+        "none",
+        "NONE",
+        "NULL",
+        "null",
+        "Null",
+        "<NA>",
+        "<na>",
+        r"\N",
+        "NaT",
+        "-nan",
+    )
+)
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+
+
+def number(value: str, column: str) -> float:
+    """A finite number. Raises RowFault for anything else (`NaN`, `inf`, `1_000`, `3,5`)."""
+    text = value.strip()
+    try:
+        parsed = float(text)
+        # float() also reads nan, inf, 1_000 and the digits of other scripts
+        if math.isfinite(parsed) and text.isascii() and "_" not in text:
+            return parsed
+    except ValueError:
+        pass
+    comma = (
+        ' (write 0.95 and 1000, or “decimal = ","” in a mapping file)' if _WITH_COMMA.fullmatch(text) else ""
+    )
+    raise RowFault("not a finite number", f"{column} {shown(value)} is not a finite number{comma}") from None
+
+
+def optional_number(value: str, column: str) -> float | None:
+    """The number, or None for a missing one. Raises RowFault."""
+    return None if value.strip() in MISSING else number(value, column)
+
+
+def whole(value: str, column: str) -> int:
+    """A whole number, also written `3.0`. Raises RowFault."""
+    if value.isdigit() and value.isascii() and len(value) < 16:
+        return int(value)
+    parsed = number(value, column)
+    if parsed != int(parsed) or abs(parsed) > 2**53:
+        raise RowFault("not a whole number", f"{column} {shown(value)} is not a whole number")
+    return int(parsed)
+
+
+def plain_number(value: float) -> str:
+    """The number as a person writes it: `4`, `3.5`."""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+# ---- times -------------------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SPREADSHEET = datetime(1899, 12, 30, tzinfo=timezone.utc)
+_COMPACT_DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])", re.ASCII)
+_FRACTION = re.compile(r"\.(\d+)", re.ASCII)
+_DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASCII)
+_SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
+# unit -> its numbers from 1973 to 2286; between these ranges a number may be of two units
+_UNIX = {"seconds": 1e8, "milliseconds": 1e11, "microseconds": 1e14, "nanoseconds": 1e17}
+# a spreadsheet's days from 1954 to 2119
+_DAYS = (20_000, 80_000)
+
+
+class Times:
+    """Reads the times of one file, and counts the numbers by what they were taken for."""
+
+    def __init__(self) -> None:
+        self.units: Counter[str] = Counter()
+        self._last = ("", "")
+
+    def read(self, value: str, column: str = "timestamp") -> str:
+        """ISO 8601 in UTC (`2024-05-01T12:00:00+00:00`); empty for a missing one.
+
+        Reads ISO 8601 with or without a time zone (without: UTC), `Z`, a date (midnight), `20240501`, and numbers whose size
+        leaves no doubt: Unix time in seconds, milliseconds, microseconds or nanoseconds, and a spreadsheet's days. Raises
+        RowFault.
+        """
+        if value == self._last[0]:
+            return self._last[1]
+        text = value.strip()
+        # seconds from 1973 to 2286, the usual form in files of events
+        if 8 < len(text) < 11 and text.isdigit() and text.isascii() and text[0] != "0":
+            self.units["seconds"] += 1
+            return datetime.fromtimestamp(int(text), timezone.utc).isoformat()
+        if text in MISSING:
+            return ""
+        try:
+            if _NUMBER.fullmatch(text):
+                unit, time = _of_number(text)
+                self.units[unit] += unit != ""
+            else:
+                time = _iso(text)
+            read = time.astimezone(timezone.utc).isoformat()
+        except (ValueError, OverflowError):
+            raise RowFault(
+                "bad timestamp", f"{column} {shown(value)} is not a time ({_advice(text)})"
+            ) from None
+        if not self.units:
+            self._last = value, read
+        return read
+
+    def remark(self, notes: Notes) -> None:
+        """Say what the numbers were taken for."""
+        units = {unit: count for unit, count in self.units.items() if unit and count}
+        if units:
+            parts = [
+                f"{'a spreadsheet’s days' if unit == 'days' else f'Unix time in {unit}'} ({quantity(count, 'time')})"
+                for unit, count in units.items()
+            ]
+            notes.remark(f"times that are numbers are read as {' and '.join(parts)}")
+
+
+def timestamp(value: str, column: str = "timestamp") -> str:
+    """One time as `Times.read` reads it."""
+    return Times().read(value, column)
+
+
+def formatted(value: str, form: str) -> str:
+    """A time written in `form` (as `datetime.strptime` reads it) as ISO 8601 in UTC. Raises RowFault."""
+    if value.strip() in MISSING:
+        return ""
+    try:
+        time = datetime.strptime(value.strip(), form)  # noqa: DTZ007 - the zone is added below
+        return (
+            (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc).isoformat()
+        )
+    except (ValueError, OverflowError):
+        raise RowFault("bad timestamp", f"timestamp {shown(value)} is not written as {form}") from None
+
+
+def _advice(text: str) -> str:
+    """How to write a time that could not be read."""
+    if _DAY_OR_MONTH_FIRST.match(text):
+        return "is the day or the month first? Write 2024-05-31, or name the format in a mapping"
+    if _NUMBER.fullmatch(text):
+        return "a number of this size may be of several units; write 2024-05-31T12:00:00Z or Unix time in seconds"
+    return "write 2024-05-31, 2024-05-31T12:00:00Z or Unix time, or name the format in a mapping"
+
+
+def _of_number(text: str) -> tuple[str, datetime]:
+    """The unit of a number, and its time. Raises ValueError for one that may be of two units."""
+    if _COMPACT_DAY.fullmatch(text):
+        return "", datetime.strptime(text + "+0000", "%Y%m%d%z")
+    count = float(text)
+    if _DAYS[0] <= count < _DAYS[1]:
+        return "days", _SPREADSHEET + timedelta(seconds=round(count * 86_400))
+    for unit, least in _UNIX.items():
+        if least <= count < 100 * least:
+            return unit, _EPOCH + timedelta(milliseconds=round(count / least * 1e8 * 1000))
+    raise ValueError("out of range")
+
+
+def _iso(text: str) -> datetime:
+    """Parse ISO 8601. Python 3.10 accepts fewer forms than 3.11, so the text is first converted to one that both accept."""
+    if text[-1] in "zZ":
+        text = text[:-1] + "+00:00"
+    elif text.endswith(" UTC"):
+        text = text[:-4] + "+00:00"
+    if len(text) > 10:
+        head, tail = text[:10], text[10:].replace(" +", "+").replace(" -", "-")
+        tail = _FRACTION.sub(lambda m: "." + m[1][:6].ljust(6, "0"), tail)
+        text = head + _SHORT_ZONE.sub(lambda m: f"{m[1]}:{m[2] or '00'}", tail)
+    time = datetime.fromisoformat(text.replace("/", "-"))
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+# ---- HTML --------------------------------------------------------------------------------------------------------
+
+_HIDDEN = frozenset({"script", "style", "template", "head"})
+# the content of these elements is not markup
+_RAW = frozenset({"script", "style"})
+_BREAKS = frozenset("br p div li ul ol tr table h1 h2 h3 h4 h5 h6 blockquote section".split())
+_NAME = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
+_QUOTE_OR_END = re.compile("[>\"']")
+
+
+def html_text(markup: str) -> str:
+    """The visible text, one line per block; without scripts, styles and attributes."""
+    parts: list[str] = []
+    hidden = at = 0
+    while (start := markup.find("<", at)) >= 0:
+        if not hidden:
+            parts.append(html.unescape(markup[at:start]))
+        tag = _NAME.match(markup, start)
+        if tag is None:
+            at = _past_declaration(markup, start)
+            if at == start + 1 and not hidden:
+                parts.append("<")
+            continue
+        at, name, closes = _past_tag(markup, tag.end()), tag[2].lower(), bool(tag[1])
+        if name in _BREAKS:
+            parts.append("\n")
+        elif name in _HIDDEN:
+            hidden = max(0, hidden - 1) if closes else hidden + 1
+        if name in _RAW and not closes:
+            end = re.compile(f"</{name}", re.IGNORECASE).search(markup, at)
+            at = end.start() if end else len(markup)
+    if not hidden:
+        parts.append(html.unescape(markup[at:]))
+    lines = (" ".join(line.split()) for line in "".join(parts).splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def _past_declaration(markup: str, start: int) -> int:
+    """The position after the comment or declaration at `start`, or after the `<` if there is none."""
+    if markup.startswith("<!--", start):
+        end, length = markup.find("-->", start + 4), 3
+    elif markup.startswith(("<!", "<?", "</"), start):
+        end, length = markup.find(">", start), 1
+    else:
+        return start + 1
+    return end + length if end >= 0 else len(markup)
+
+
+def _past_tag(markup: str, at: int) -> int:
+    """The position after the tag whose name ends at `at`; a `>` in quotation marks does not end the tag."""
+    while stop := _QUOTE_OR_END.search(markup, at):
+        if stop[0] == ">":
+            return stop.end()
+        closing = markup.find(stop[0], stop.end())
+        if closing < 0:
+            end = markup.find(">", stop.end())
+            return end + 1 if end >= 0 else len(markup)
+        at = closing + 1
+    return len(markup)

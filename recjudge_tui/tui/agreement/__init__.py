@@ -1,1 +1,0 @@
-"""The Agreement screen: agreement of raters and rankings of systems."""

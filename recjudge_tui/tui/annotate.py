@@ -1,0 +1,616 @@
+"""Blind labels by people: the plan, the queue of cases, and what two people disagree about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import DataTable, Input, Label, Static
+
+from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers
+from recjudge_tui.domain.protocols import offered
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.people import (
+    Assignment,
+    Task,
+    last_closed,
+    mark_opened,
+    neighbour,
+    next_open,
+    own_tasks,
+    own_verdict,
+    project_assignments,
+    rater_assignment,
+    reveal_tasks,
+    skip_task,
+    submit_verdict,
+    task_of,
+)
+from recjudge_tui.store.projects import Labeller, labellers
+from recjudge_tui.tui.answer_sheet import JudgingScreen, ballots_content, reveal_content
+from recjudge_tui.tui.dialogs import AskLine, Choice, Confirm, Dialog
+from recjudge_tui.tui.screens import COMMON, BaseScreen
+from recjudge_tui.tui.widgets import DialogHint, KeyLine, SteadyTable, TopBar, bar, glyphs, number
+
+if TYPE_CHECKING:
+    from recjudge_tui.people.annotation import Dispute, Queue, ShownCase
+    from recjudge_tui.store.people import OtherVerdict
+
+
+# ---- jobs --------------------------------------------------------------------------------------------------------
+
+
+class View(NamedTuple):
+    """The content of an annotator's screen: a case, or none if all are settled. `others` and `systems` (in the
+    order shown) are empty until the case is revealed."""
+
+    assignment: Assignment
+    task: Task | None = None
+    shown: ShownCase | None = None
+    own: CaseAnswers = CaseAnswers(())
+    others: tuple[OtherVerdict, ...] = ()
+    systems: tuple[str, ...] = ()
+
+
+class Decision(NamedTuple):
+    """The content of a third person's screen; `previous`: who gave which verdict on the case just decided."""
+
+    queue: Queue
+    dispute: Dispute | None
+    previous: str = ""
+
+
+class PlanRequest(NamedTuple):
+    """The content of the plan form; None for a field that was left empty."""
+
+    annotators: tuple[str, ...]
+    protocol: str
+    sample: int | None
+    per_case: int | None
+
+
+# ---- one annotator
+
+
+def first_view(db: Database, rater_id: int, protocol: str) -> View:
+    return _view(db, rater_id, protocol, next_open(db, rater_id, protocol))
+
+
+def view_beside(db: Database, rater_id: int, protocol: str, task: Task | None, step: int) -> View | None:
+    """The settled case before or after this one (from the end: the last one); past the last settled case, the first
+    open one. None if there is no case in that direction."""
+    if task is None:
+        goal = last_closed(db, rater_id, protocol) if step < 0 else None
+    else:
+        goal = neighbour(db, task, step)
+        if goal is None and step > 0:
+            goal = next_open(db, rater_id, protocol)
+            if goal is None and not task.revealed:
+                return _view(db, rater_id, protocol, None)
+    return (
+        None
+        if goal is None or (task is not None and goal == task.id)
+        else _view(db, rater_id, protocol, goal)
+    )
+
+
+def give_and_go_on(
+    db: Database, rater_id: int, protocol: str, task_id: int, judged: CaseAnswers, seconds: float
+) -> View:
+    """Store the verdict before reading anything else."""
+    submit_verdict(db, task_id, judged, seconds)
+    return first_view(db, rater_id, protocol)
+
+
+def skip_and_go_on(
+    db: Database, rater_id: int, protocol: str, task_id: int, reason: str, seconds: float
+) -> View:
+    skip_task(db, task_id, reason, seconds)
+    return first_view(db, rater_id, protocol)
+
+
+def reveal_view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
+    """Reveal one case, or with None all of the annotator's cases once all are settled, and show it."""
+    ids = own_tasks(db, rater_id, protocol) if task_id is None else [task_id]
+    reveal_tasks(db, ids)
+    return _view(db, rater_id, protocol, ids[0])
+
+
+def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
+    from recjudge_tui.people.annotation import shown_case
+    from recjudge_tui.store.cases import case_row
+    from recjudge_tui.store.people import other_verdicts
+
+    assignment = rater_assignment(db, rater_id, protocol)
+    if task_id is None:
+        return View(assignment)
+    mark_opened(db, task_id)
+    task = task_of(db, task_id)
+    own = own_verdict(db, task) if task.state == "done" else CaseAnswers(())
+    shown = shown_case(db, task)
+    if not task.revealed:
+        return View(assignment, task, shown, own)
+    case = case_row(db, task.case_id)
+    systems = tuple(name for name in (case["system_a"], case["system_b"]) if name)
+    ordered = systems[::-1] if task.first == "b" else systems
+    return View(assignment, task, shown, own, tuple(other_verdicts(db, task_id)), ordered)
+
+
+# ---- planning
+
+
+def plan(db: Database, project_id: int, request: PlanRequest) -> str:
+    """Assign cases; returns a short text about the assignment."""
+    from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
+
+    planned = plan_annotation(
+        db,
+        project_id,
+        AssignmentRequest(
+            request.protocol, request.annotators, sample=request.sample, per_case=request.per_case
+        ),
+    )
+    return "newly assigned: " + ", ".join(f"{name} {count:,}" for name, count in planned.assigned.items())
+
+
+# ---- a third person
+
+
+def next_decision(db: Database, project_id: int, rater_id: int, protocol: str) -> Decision:
+    from recjudge_tui.people.annotation import dispute_of, queue_of
+
+    queue = queue_of(db, project_id, rater_id, protocol)
+    if not queue.left:
+        return Decision(queue, None)
+    return Decision(queue, dispute_of(db, project_id, rater_id, protocol, queue.left[0]))
+
+
+def settle_and_go_on(
+    db: Database,
+    project_id: int,
+    protocol: str,
+    dispute: Dispute,
+    judged: CaseAnswers | None,
+    seconds: float,
+    reason: str,
+) -> Decision:
+    from recjudge_tui.people.annotation import ballot_authors, settle
+
+    settle(db, dispute, judged, seconds, reason)
+    previous = "; ".join(f"{name}: {', '.join(ballot.words)}" for name, ballot in ballot_authors(db, dispute))
+    return next_decision(db, project_id, dispute.task.rater_id, protocol)._replace(previous=previous)
+
+
+def third_person(db: Database, project_id: int, protocol: str, name: str) -> int:
+    from recjudge_tui.people.annotation import start_adjudication
+
+    return start_adjudication(db, project_id, protocol, name)
+
+
+# ---- plan form ---------------------------------------------------------------------------------------------------
+
+
+class AnnotationForm(Dialog[PlanRequest | None]):
+    """Returns the request, or None. Missing fields are reported in the form."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "cancel", id="assign.cancel"),
+        Binding("enter", "accept", "assign", show=False, id="assign.accept"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog form") as box:
+            box.border_title = Content("Assign cases")
+            yield Label(Content("annotators (names separated by commas)"))
+            yield Input(placeholder="ana, ben", compact=True, id="assign-names")
+            yield Label(Content("protocol (choose with left and right)"))
+            yield Choice([(name, name) for name in offered()], field_id="assign-protocol")
+            yield Label(Content("cases (empty: all)"))
+            yield Input(compact=True, id="assign-sample")
+            yield Label(Content("annotators per case (empty: two)"))
+            yield Input(compact=True, id="assign-per-case")
+            yield Static(classes="form-error")
+            yield DialogHint("enter assign   tab next field   esc cancel")
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.action_accept()
+
+    def action_accept(self) -> None:
+        text = self.query_one("#assign-names", Input).value
+        names = tuple(part.strip() for part in text.split(",") if part.strip())
+        if not names:
+            self._refuse("assign-names", "Name at least one annotator.")
+            return
+        numbers: list[int | None] = []
+        for field in ("assign-sample", "assign-per-case"):
+            entry = self.query_one(f"#{field}", Input).value.strip()
+            if entry and not (entry.isascii() and entry.isdigit() and int(entry) > 0):
+                self._refuse(field, "Enter a whole number of at least 1, or leave it empty.")
+                return
+            numbers.append(int(entry) if entry else None)
+        self.dismiss(PlanRequest(names, self.query_one(Choice).value, *numbers))
+
+    def _refuse(self, field: str, text: str) -> None:
+        self.query_one(".form-error", Static).update(Content(text))
+        self.query_one(f"#{field}", Input).focus()
+
+
+# ---- annotation --------------------------------------------------------------------------------------------------
+
+
+class AnnotationScreen(JudgingScreen):
+    """With `reveal_at_end` no case is revealed before all are judged."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *JudgingScreen.ANSWER_KEYS,
+        Binding("left", "beside(-1)", "back", key_display="←", id="annotation.back"),
+        Binding("right", "beside(1)", "next case", show=False, id="annotation.forward"),
+        Binding("R", "reveal", "reveal", show=False, id="annotation.reveal"),
+        *JudgingScreen.LAST_KEYS,
+    ]
+
+    def __init__(self, project_id: int, rater_id: int, protocol: str, *, reveal_at_end: bool = False) -> None:
+        super().__init__(project_id, "Annotate")
+        self.rater_id, self.protocol, self.reveal_at_end = rater_id, protocol, reveal_at_end
+        self.view: View | None = None
+
+    def on_mount(self) -> None:
+        self._go(partial(first_view, rater_id=self.rater_id, protocol=self.protocol))
+
+    # ---- opening and leaving
+
+    def _go(self, job: partial[View] | partial[View | None]) -> None:
+        self.busy = True
+        self.background.start("case", job, self._show_view, self.case_failed)
+
+    def keep(self, judged: CaseAnswers, seconds: float) -> None:
+        assert self.view is not None
+        assert self.view.task is not None
+        self._go(
+            partial(
+                give_and_go_on,
+                rater_id=self.rater_id,
+                protocol=self.protocol,
+                task_id=self.view.task.id,
+                judged=judged,
+                seconds=seconds,
+            )
+        )
+
+    def skip_case(self, reason: str, seconds: float) -> None:
+        assert self.view is not None
+        assert self.view.task is not None
+        self._go(
+            partial(
+                skip_and_go_on,
+                rater_id=self.rater_id,
+                protocol=self.protocol,
+                task_id=self.view.task.id,
+                reason=reason,
+                seconds=seconds,
+            )
+        )
+
+    def _show_view(self, view: View | None) -> None:
+        """Show a case, or stay where there is none in that direction."""
+        if view is None:
+            self.busy = False
+            self.refresh_bindings()
+            return
+        self.view = view
+        questions: tuple[AspectQuestion, ...] = view.shown.questions if view.shown is not None else ()
+        locked = view.task is not None and view.task.revealed
+        if self.show_case(view.shown, questions, view.own, self._case_title(), locked=locked):
+            self._show_progress()
+
+    def _case_title(self) -> str:
+        task = self.view.task if self.view else None
+        if task is None:
+            return "Done"
+        state = {"open": "", "done": ", given", "skipped": f", skipped: {one_line(task.reason, 40)}"}[
+            task.state
+        ]
+        return f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
+
+    def _show_progress(self) -> None:
+        assert self.view is not None
+        assignment = self.view.assignment
+        parts = [
+            assignment.rater,
+            assignment.protocol,
+            f"{assignment.done + assignment.skipped}/{assignment.all}",
+        ]
+        self.query_one(TopBar).show(right=f" {glyphs().dot} ".join(part for part in parts if part))
+
+    def head(self, width: int) -> Content | None:
+        view, symbols = self.view, glyphs()
+        if view is None:
+            return None
+        if view.task is None:
+            return _end(view)
+        if not view.task.revealed or view.shown is None:
+            return None
+        own = ", ".join(_own_words(view, answer.aspect) for answer in view.own.answers) or "skipped"
+        revealed = reveal_content(view.others, view.shown.questions, view.systems, own, width, symbols)
+        return Content("\n").join([revealed, Content("")])
+
+    # ---- keys
+
+    def action_beside(self, step: int) -> None:
+        self.time.touch()
+        task = self.view.task if self.view else None
+        self._go(partial(view_beside, rater_id=self.rater_id, protocol=self.protocol, task=task, step=step))
+
+    def action_reveal(self) -> None:
+        view = self.view
+        if view is None:
+            return
+        only_this_case = view.assignment.open > 0 and view.task is not None
+        what = "this case" if only_this_case else "all your cases"
+        text = f"This shows everybody's verdicts on {what}. You cannot change yours afterwards."
+        identity = view.task.id if only_this_case and view.task else None
+        self.app.push_screen(Confirm("Reveal?", text, "reveal", "not yet"), partial(self._reveal, identity))
+
+    def _reveal(self, identity: int | None, sure: bool | None) -> None:
+        if sure:
+            job = partial(reveal_view, rater_id=self.rater_id, protocol=self.protocol, task_id=identity)
+            self._go(job)
+
+    def leave_now(self) -> None:
+        if self.view is not None:
+            assignment = rater_assignment(self.host.db, self.rater_id, self.protocol)
+            left = f"{quantity(assignment.open, 'case')} left; " if assignment.open else "No cases left; "
+            self.app.notify(f"{left}your verdicts are stored", timeout=4)
+        self.host.leave_screen()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        view = self.view
+        if action == "beside":
+            return view is not None and not self.busy
+        if action == "reveal":
+            if view is None or self.busy or not (view.assignment.done or view.assignment.skipped):
+                return False
+            task = view.task
+            if view.assignment.open == 0:
+                return view.assignment.revealed < view.assignment.all
+            return not self.reveal_at_end and task is not None and task.state != "open" and not task.revealed
+        return super().check_action(action, parameters)
+
+
+def _own_words(view: View, aspect: str) -> str:
+    assert view.shown is not None
+    question_shown = next(question for question in view.shown.questions if question.aspect == aspect)
+    value = next(answer.value for answer in view.own.answers if answer.aspect == aspect)
+    words = next((option.words for option in question_shown.options if option.value == value), f"{value:g}")
+    return words if len(view.shown.questions) == 1 else f"{aspect.replace('_', ' ')} {words}"
+
+
+def _end(view: View) -> Content:
+    """The text after the last case.
+
+    It has no figure of agreement, which would tell a blind annotator how others answered.
+    """
+    assignment = view.assignment
+    skipped = f", {assignment.skipped} skipped" if assignment.skipped else ""
+    lines = [f"All your cases are judged: {assignment.done} given{skipped}."]
+    lines += ["", "←  return to your last case, where you can still change your answers"]
+    if assignment.revealed < assignment.all:
+        lines.append("R  show everybody's verdicts; after that your answers are final")
+    return Content("\n".join([*lines, "q  leave; everything is saved"]))
+
+
+# ---- adjudicate --------------------------------------------------------------------------------------------------
+
+
+class AdjudicateScreen(JudgingScreen):
+    """`rater_id` is the consensus that the third person's decisions are stored under."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*JudgingScreen.ANSWER_KEYS, *JudgingScreen.LAST_KEYS]
+
+    def __init__(self, project_id: int, rater_id: int, protocol: str) -> None:
+        super().__init__(project_id, "Adjudicate")
+        self.rater_id, self.protocol = rater_id, protocol
+        self.decision: Decision | None = None
+
+    def on_mount(self) -> None:
+        job = partial(
+            next_decision, project_id=self.project_id, rater_id=self.rater_id, protocol=self.protocol
+        )
+        self.background.start("case", job, self._show_decision, self.case_failed)
+
+    def keep(self, judged: CaseAnswers, seconds: float) -> None:
+        self._settle(judged, seconds)
+
+    def skip_case(self, reason: str, seconds: float) -> None:
+        self._settle(None, seconds, reason)
+
+    def _settle(self, judged: CaseAnswers | None, seconds: float, reason: str = "") -> None:
+        assert self.decision is not None
+        assert self.decision.dispute is not None
+        job = partial(
+            settle_and_go_on,
+            project_id=self.project_id,
+            protocol=self.protocol,
+            dispute=self.decision.dispute,
+            judged=judged,
+            seconds=seconds,
+            reason=reason,
+        )
+        self.background.start("case", job, self._show_decision, self.case_failed)
+
+    def _show_decision(self, decision: Decision) -> None:
+        self.decision = decision
+        queue, dispute = decision.queue, decision.dispute
+        questions: tuple[AspectQuestion, ...] = dispute.questions if dispute else ()
+        title = f"Case {queue.disputed - len(queue.left) + 1} of {queue.disputed}" if dispute else "Done"
+        if self.show_case(dispute.shown if dispute else None, questions, CaseAnswers(()), title):
+            self.query_one(TopBar).show(
+                right=f"{self.protocol} {glyphs().dot} {len(queue.left)} left of {queue.disputed}"
+            )
+
+    def head(self, width: int) -> Content | None:
+        if self.decision is None:
+            return None
+        dispute = self.decision.dispute
+        previous = (
+            f"Previous case: {one_line(self.decision.previous, 400)}\n\n" if self.decision.previous else ""
+        )
+        if dispute is None:
+            settled = quantity(self.decision.queue.disputed, "case")
+            outcome = (
+                "The annotators agree on every case."
+                if not self.decision.queue.disputed
+                else f"All settled: {settled}."
+            )
+            return Content(
+                f"{previous}{outcome}\n\nWhere they agree, the consensus takes their verdict.\n\nq  leave"
+            )
+        ballots = ballots_content(dispute.ballots, dispute.questions, width, glyphs())
+        return Content.assemble((previous, "dim"), ballots)
+
+    def leave_now(self) -> None:
+        if self.decision is not None and self.decision.queue.left:
+            self.app.notify(
+                f"{quantity(len(self.decision.queue.left), 'case')} left; your decisions are stored",
+                timeout=4,
+            )
+        self.host.leave_screen()
+
+
+# ---- screen ------------------------------------------------------------------------------------------------------
+
+
+_NAMED = 6
+_EMPTY = """No cases are assigned to annotators yet.
+
+n  assign cases to annotators
+
+Annotators work blind: they see other verdicts only after giving their own."""
+
+
+class AssignmentTable(SteadyTable):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "judge", key_display="enter", id="annotate.open"),
+        Binding("j", "cursor_down", "next", show=False, id="annotate.down"),
+        Binding("k", "cursor_up", "previous", show=False, id="annotate.up"),
+    ]
+
+
+class AnnotateScreen(BaseScreen):
+    AUTO_FOCUS = "AssignmentTable"
+    CSS = """
+    AnnotateScreen #assignments { height: 1fr; border: round $primary; border-title-color: $accent; }
+    AnnotateScreen AssignmentTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
+    AnnotateScreen #no-assignments { display: none; padding: 1 2; }
+    AnnotateScreen.-empty #no-assignments { display: block; }
+    AnnotateScreen.-empty AssignmentTable { display: none; }
+    .-ascii AnnotateScreen #assignments { border: ascii $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "new", "assign cases", id="annotate.new"),
+        Binding("A", "adjudicate", "adjudicate", id="annotate.adjudicate"),
+        *COMMON,
+    ]
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__()
+        self.project_id = project_id
+        self._assignments: list[Assignment] = []
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", self.project_title(self.project_id), "Annotate")
+        with Vertical(id="assignments") as box:
+            box.border_title = Content("Annotators")
+            table = AssignmentTable(cursor_type="row", cell_padding=1)
+            table.add_columns("annotator", "protocol", "judged", "", "skipped")
+            yield table
+            yield Static(id="no-assignments")
+        yield KeyLine()
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self._read()
+
+    def _read(self) -> None:
+        table, symbols = self.query_one(AssignmentTable), glyphs()
+        at = table.cursor_row
+        self._assignments = project_assignments(self.host.db, self.project_id)
+        table.clear()
+        for assignment in self._assignments:
+            settled = assignment.done + assignment.skipped
+            table.add_row(
+                Text(one_line(assignment.rater, 30)),
+                Text(assignment.protocol),
+                Text(f"{settled}/{assignment.all}", justify="right"),
+                Text(bar(settled / assignment.all, 12, symbols)),
+                Text(str(assignment.skipped or symbols.none), justify="right"),
+            )
+        if self._assignments:
+            table.move_cursor(row=min(at, len(self._assignments) - 1), animate=False)
+        self.set_class(not self._assignments, "-empty")
+        if not self._assignments:
+            labelled = _labelled(labellers(self.host.db, self.project_id))
+            self.query_one("#no-assignments", Static).update(Content(f"{labelled}{_EMPTY}"))
+        self.refresh_bindings()
+
+    def _current(self) -> Assignment | None:
+        at = self.query_one(AssignmentTable).cursor_row
+        return self._assignments[at] if at < len(self._assignments) else None
+
+    @on(DataTable.RowSelected)
+    def _open(self) -> None:
+        assignment = self._current()
+        if assignment is not None:
+            self.app.push_screen(AnnotationScreen(self.project_id, assignment.rater_id, assignment.protocol))
+
+    def action_new(self) -> None:
+        self.app.push_screen(AnnotationForm(), self._plan)
+
+    def _plan(self, request: PlanRequest | None) -> None:
+        if request is not None:
+            self.background.start(
+                "plan", partial(plan, project_id=self.project_id, request=request), self._show_plan
+            )
+
+    def _show_plan(self, summary: str) -> None:
+        self.notify(one_line(summary, 200), timeout=5)
+        self._read()
+
+    def action_adjudicate(self) -> None:
+        assignment = self._current()
+        if assignment is not None:
+            hint = f"Who decides where annotators differ ({assignment.protocol})? The verdicts are stored under this name."
+            self.app.push_screen(
+                AskLine("Adjudicate", hint, "adjudicated"), partial(self._named, assignment.protocol)
+            )
+
+    def _named(self, protocol: str, name: str | None) -> None:
+        if name is not None:
+            job = partial(third_person, project_id=self.project_id, protocol=protocol, name=name)
+            self.background.start("third", job, partial(self._decide, protocol))
+
+    def _decide(self, protocol: str, rater_id: int) -> None:
+        self.app.push_screen(AdjudicateScreen(self.project_id, rater_id, protocol))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "adjudicate":
+            return bool(self._assignments)
+        return super().check_action(action, parameters)
+
+
+def _labelled(people: Sequence[Labeller]) -> str:
+    """The labels that a project has without assignments, such as imported ones; empty if there are none."""
+    if not people:
+        return ""
+    named = ", ".join(f"{one_line(who.name, 30)} {number(who.labels)}" for who in people[:_NAMED])
+    more = f" and {number(len(people) - _NAMED)} more" if len(people) > _NAMED else ""
+    return f"Labels so far: {named}{more}.\n\n"

@@ -1,1 +1,0 @@
-"""Screens for people who label cases."""

@@ -1,0 +1,967 @@
+"""One case on the screen: what was shown, what was answered, and by whom."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache, partial
+from io import BytesIO
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len
+from textual.color import Color
+from textual.content import Content
+from textual.style import Style
+from textual.widget import Widget
+
+from recjudge_tui.domain.material import ItemView, ShownEvent, UserView, undated_text
+from recjudge_tui.domain.occasions import occasion_text
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, smallest_disagreement
+from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, WITHOUT_OPINION
+from recjudge_tui.domain.text import one_line, quantity, safe_text
+from recjudge_tui.errors import NotFoundError
+from recjudge_tui.reports.cases import written_profile
+from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.verdicts import LOW_CONFIDENCE
+from recjudge_tui.tui.widgets import (
+    ASCII,
+    LONGEST_TEXT,
+    Glyphs,
+    TextPane,
+    ago,
+    bar,
+    case_number,
+    fit,
+    fraction,
+    glyphs,
+    score,
+    title_rule,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    from recjudge_tui.store.case_detail import CaseDetail
+
+
+# ---- panel -------------------------------------------------------------------------------------------------------
+
+
+class CasePanel(TextPane):
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.case: CaseDetail | None = None
+        self._reason = ""
+
+    def show_reason(self, reason: str) -> None:
+        """Why the verdict is in the queue; empty outside of it. A title that is set paints the whole panel again."""
+        if reason != self._reason:
+            self._reason = reason
+            self.border_subtitle = Content(f"reason: {reason}" if reason else "")
+
+    def show_case(self, case: CaseDetail | None, empty: str = "") -> None:
+        """Show another case from its top, or the same case read again; without a case, a line with the reason."""
+        again = case is not None and self.case is not None and case.verdict_id == self.case.verdict_id
+        self.case = case
+        if case is None:
+            self.border_title = Content("case")
+            self.show(lambda _: Content.styled(empty, "dim"))
+            return
+        # a heavy import, which reading the case has already loaded
+        from recjudge_tui.tui.case import case_title
+
+        self.border_title = Content(case_title(case, glyphs()))
+        self.show(partial(_laid_out, case), stay=again)
+
+
+class ListsInShort(Widget):
+    """The items that the two lists do not share, in one line below a case that fills the screen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._case: CaseDetail | None = None
+
+    def show(self, case: CaseDetail | None) -> None:
+        self._case = case
+        self.set_class(case is None or len(case.slates) != 2, "-none")
+        self.refresh()
+
+    def render(self) -> Content:
+        if self._case is None:
+            return Content("")
+        from recjudge_tui.tui.case import lists_in_short
+
+        return lists_in_short(self._case, self.content_size.width, glyphs()) or Content("")
+
+
+def _laid_out(case: CaseDetail, width: int) -> Content:
+    from recjudge_tui.tui.case import case_content
+
+    return case_content(case, width, glyphs())
+
+
+def read_case(db: Database, verdict_id: int) -> CaseDetail | None:
+    """The case behind a verdict; None if the verdict no longer exists."""
+    from recjudge_tui.store.case_detail import case_detail
+
+    try:
+        return case_detail(db, verdict_id)
+    except NotFoundError:
+        return None
+
+
+# ---- reasoning ---------------------------------------------------------------------------------------------------
+
+
+# the names of the two lists in prompts and replies, in the order shown
+_SHOWN = re.compile(r"\b(?:list|set|system|slate|option|recommender)\s+([A1]|[B2])\b", re.IGNORECASE)
+_NAME = 24
+
+
+class AnswerText(NamedTuple):
+    """One answer: the order in words, and the text."""
+
+    title: str
+    body: tuple[Content, ...]
+
+
+def reasonings(
+    case: CaseDetail, answers: Sequence[CallAnswer], symbols: Glyphs, longest: int
+) -> Iterator[AnswerText]:
+    """The answers one after the other: the first order, then the swapped one."""
+    for at, answer in enumerate(answers):
+        yield AnswerText(
+            _title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, symbols, longest))
+        )
+
+
+def chosen_system(case: CaseDetail, label: str) -> str:
+    """The system that a pair's label means; the label itself if it means none."""
+    systems = dict(zip("AB", (name for name, _ in case.slates), strict=False))
+    return one_line(systems.get(label, label), _NAME)
+
+
+def cut_text(text: str, longest: int) -> str:
+    """Safe text of several lines, cut to `longest` characters."""
+    shown = safe_text(text[:longest]).strip()
+    left = len(text) - longest
+    return f"{shown} … ({left:,} more characters: “Y” saves all of it)" if left > 0 else shown
+
+
+def _title(case: CaseDetail, answer: CallAnswer, at: int, several: bool) -> str:
+    """`Reasoning (cooccurrence first → embedding)`."""
+    name = "Reasoning" if at == 0 else "Swapped" if answer.set_one else "Again"
+    sample = f"sample {answer.sample + 1}" if several and not answer.set_one else ""
+    first = f"{one_line(answer.set_one, _NAME)} first" if answer.set_one else sample
+    if not first:
+        return name
+    chosen = "failed" if answer.failed else chosen_system(case, answer.label)
+    return f"{name} ({first} → {chosen})"
+
+
+def _body(case: CaseDetail, answer: CallAnswer, symbols: Glyphs, longest: int) -> Iterator[Content]:
+    if answer.failed:
+        tries = quantity(answer.attempts, "attempt")
+        kind = one_line(answer.error_kind.replace("_", " "), 40)
+        yield Content.assemble((f"{symbols.failed} {kind}", "$error"), f" after {tries}")
+    text = cut_text(answer.error if answer.failed else answer.reasoning, longest)
+    yield _named(case, answer, text) if text else Content.styled("(no reasoning)", "dim")
+
+
+def _named(case: CaseDetail, answer: CallAnswer, text: str) -> Content:
+    """The text with the name of the system behind every `list A` and `Set 2`, by the order that the judge was shown."""
+    names = [name for name, _ in case.slates]
+    if len(names) != 2 or answer.set_one not in names:
+        return Content(text)
+    if answer.set_one == names[1]:
+        names.reverse()
+    parts: list[str | tuple[str, str]] = []
+    end = 0
+    for match in _SHOWN.finditer(text):
+        second = match.group(1).upper() in ("B", "2")
+        parts += [text[end : match.end()], (f" ({one_line(names[second], _NAME)})", "dim")]
+        end = match.end()
+    return Content.assemble(*parts, text[end:])
+
+
+# ---- head --------------------------------------------------------------------------------------------------------
+
+
+_MOST_ANSWERS = 4
+
+
+def head(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
+    """`llama: embedding .41   people: cooccurrence ×2`, then the reasons to look at it."""
+    label = f"{symbols.failed} failed" if case.failed else _label(case, symbols)
+    parts: list[str | tuple[str, str]] = [
+        (f"{one_line(case.rater, 30)}: ", ""),
+        (label, "bold $error" if case.failed else "bold"),
+    ]
+    if case.aspect != OVERALL:
+        parts.append(f" on {one_line(case.aspect.replace('_', ' '), 26)}")
+    if case.confidence is not None:
+        parts.append((f" {fraction(case.confidence, '')}", "dim"))
+    if people := _people(case, symbols):
+        parts.append(f"   people: {people}")
+    yield Content.assemble(*parts)
+    if reasons := list(reasons_to_look(case)):
+        yield Content.assemble(
+            ("WHY YOU SEE THIS  ", "bold $warning"), (f" {symbols.dot} ".join(reasons), "$warning")
+        )
+
+
+def reasons_to_look(case: CaseDetail) -> Iterator[str]:
+    """The reasons to look at the case, most important first."""
+    if case.rater_kind in REVIEWED and case.value is not None and not case.failed:
+        least, value = smallest_disagreement(case.protocol), case.value
+        others = [o for o in _on_the_question(case) if o.value is not None and not o.mine]
+        people = [o for o in others if o.rater_kind in FIRST_HAND]
+        apart = [o for o in people if o.value is not None and abs(o.value - value) >= least]
+        if apart:
+            yield "judge against " + _share(len(apart), len(people))
+        judges = [o for o in others if o.rater_kind in REVIEWED and o.rater != case.rater]
+        split = [o for o in judges if o.value is not None and abs(o.value - value) >= least]
+        if split:
+            yield "judges split: " + ", ".join(
+                f"{one_line(o.rater, 20)} says {chosen_system(case, o.label) or f'{o.value:g}'}"
+                for o in split[:3]
+            )
+    if case.flipped:
+        yield "flips when swapped"
+    if case.confidence is not None and case.confidence < LOW_CONFIDENCE:
+        yield f"confidence {fraction(case.confidence, '')}"
+    if case.failed:
+        yield "a call failed"
+    if flagged := sum(flag.mine for flag in case.flags):
+        yield f"{quantity(flagged, 'flag')} on items"
+
+
+def _share(apart: int, people: int) -> str:
+    if apart < people:
+        return f"{apart} of {people} people"
+    return {1: "the person", 2: "both people"}.get(people, f"all {people} people")
+
+
+def _on_the_question(case: CaseDetail) -> list[Opinion]:
+    question = question_of(case.protocol)
+    return [
+        o
+        for o in case.opinions
+        if not o.failed and o.aspect == case.aspect and question_of(o.protocol) == question
+    ]
+
+
+def _people(case: CaseDetail, symbols: Glyphs) -> str:
+    """`cooccurrence ×2, tie`, in the order of the list; empty where no person judged the case."""
+    given = Counter(
+        (o.value, chosen_system(case, o.label) or score(o.value, symbols))
+        for o in _on_the_question(case)
+        if o.rater_kind in FIRST_HAND and not o.mine and o.value is not None
+    )
+    shown = sorted(given.items(), key=lambda entry: (-entry[1], -entry[0][0]))[:_MOST_ANSWERS]
+    return ", ".join(
+        answer + (f" {symbols.times}{count}" if count > 1 else "") for (_, answer), count in shown
+    )
+
+
+def _label(case: CaseDetail, symbols: Glyphs) -> str:
+    """The choice in words, or a number with a bar on a scale from 0 to 1."""
+    if case.kind == "explanation" and case.rater_kind != "metric":
+        return f"{score(case.value, symbols)} of {protocol_facts(case.protocol).high:g}"
+    if case.label and protocol_facts(case.protocol).labels:
+        return chosen_system(case, case.label)
+    return f"{score(case.value, symbols)}  {bar(case.value or 0.0, 10, symbols)}"
+
+
+# ---- lists -------------------------------------------------------------------------------------------------------
+
+
+_GAP = 2
+_SHARED = "="
+_FEWEST_CELLS = 8
+# the width of each list if the history is beside them
+_COMFORTABLE = 34
+_HISTORY = 36
+_WIDE_ITEM = 44
+_FEWEST_EVENTS = 15
+_LONGEST_ALIGNED = 500
+
+
+class _Cell(NamedTuple):
+    """One item in one list: `rank` from 1; `other` is the rank of the item in the other list."""
+
+    item: ItemView
+    rank: int
+    other: int | None
+
+
+def lists_title(case: CaseDetail) -> str:
+    if len(case.slates) < 2:
+        return "List"
+    first, second = ({item.item_id for item in slate.items} for _, slate in case.slates[:2])
+    shared = len(first & second)
+    return f"Lists, {_SHARED} in both: {shared}" if shared else "Lists, no item in both"
+
+
+def lists_in_short(case: CaseDetail, width: int, symbols: Glyphs) -> Content | None:
+    """`A only: Heat, Fargo… │ B only: Alien… │ 3 shared`; None if no two lists were compared."""
+    if len(case.slates) != 2:
+        return None
+    a, b = (slate.items for _, slate in case.slates)
+    ids = [{item.item_id for item in items} for items in (a, b)]
+    shared = f"{len(ids[0] & ids[1])} shared"
+    bar = " │ "
+    room = (width - cell_len(shared) - 2 * cell_len(bar)) // 2
+    sides = [
+        f"{letter} only: "
+        + (", ".join(one_line(i.title, 60) for i in items if i.item_id not in other) or symbols.none)
+        for letter, items, other in (("A", a, ids[1]), ("B", b, ids[0]))
+    ]
+    return Content.assemble(
+        *(part for side in sides for part in (fit(side, room, symbols), (bar, "dim"))), shared
+    )
+
+
+def history_beside(case: CaseDetail, width: int) -> bool:
+    """Whether there is a history and enough width to show it beside the lists."""
+    room = width - _HISTORY - _GAP
+    return bool(case.user.history) and room >= _COMFORTABLE * len(case.slates) + _GAP and bool(case.slates)
+
+
+def lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+    """The lists with their flags; the reason for a flag is below its item."""
+    if history_beside(case, width):
+        shown = list(_lists(case, width - _HISTORY - _GAP, symbols))
+        room = width - _HISTORY - _GAP
+        for left, right in zip_longest(shown, _history(case.user, len(shown), symbols)):
+            left_cell = left if left is not None else Content("")
+            filled = Content.assemble(left_cell, " " * max(room - left_cell.cell_length, 0))
+            yield (Content.assemble(filled, " " * _GAP, right) if right is not None else left_cell).rstrip()
+    else:
+        yield from _lists(case, width, symbols)
+    in_lists = {item.item_id for _, slate in case.slates for item in slate.items}
+    for item_id, raised in _flags(case).items():
+        if item_id not in in_lists:
+            name = (f"{symbols.marked} {one_line(item_id, 60)}", "$warning")
+            yield Content.assemble(name, (" is in no list", "dim"))
+            for flag in raised:
+                yield from _flag(flag, width)
+    if case.flags_beyond:
+        beyond = quantity(case.flags_beyond, "flag")
+        yield Content.styled(
+            f"not shown: {beyond} by other raters, on ranks that this judge was not shown", "dim"
+        )
+
+
+def event_line(event: ShownEvent, symbols: Glyphs) -> Content:
+    """Day, kind, title and value of one of the user's events."""
+    what = one_line(event.item.title if event.item else event.text, 120) or symbols.none
+    value = f" {event.value:g}" if event.value is not None else ""
+    kind = "" if event.type in ("purchase", "rating", "click", "search") else f"{one_line(event.type, 20)} "
+    day = f"{one_line(event.timestamp[:10], 10):10} " if event.timestamp else ""
+    return Content.assemble((f"  {day}{kind}", "dim"), what, (value, "dim"))
+
+
+def item_words(item: ItemView, symbols: Glyphs) -> str:
+    more = [one_line(part, 40) for part in (item.brand, item.category) if part]
+    return one_line(item.title, 200) + (f" {symbols.dot} " + ", ".join(more) if more else "")
+
+
+def _history(user: UserView, lines: int, symbols: Glyphs) -> Iterator[Content]:
+    yield Content.styled(f"history ({len(user.history)}), newest first", "bold")
+    most = max(lines - 2, _FEWEST_EVENTS)
+    for event in user.history[:most]:
+        yield event_line(event, symbols).truncate(_HISTORY, ellipsis=True)
+    if len(user.history) > most:
+        yield Content.styled(f"  {symbols.cut} {len(user.history) - most} more", "dim")
+
+
+def _flags(case: CaseDetail) -> dict[str, list[CaseFlag]]:
+    flags: dict[str, list[CaseFlag]] = {}
+    for flag in case.flags:
+        flags.setdefault(flag.item_id, []).append(flag)
+    return flags
+
+
+def _lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+    column = max((width - _GAP * (len(case.slates) - 1)) // len(case.slates), _FEWEST_CELLS)
+    names = [f"{letter} {one_line(name, 60)}" for letter, (name, _) in zip("AB", case.slates, strict=False)]
+    if len(case.slates) == 1:
+        names = [one_line(case.slates[0][0], 60)]
+    yield Content.styled((" " * _GAP).join(fit(name, column, symbols) for name in names).rstrip(), "bold")
+    flags = _flags(case)
+    for cells in _places(case):
+        yield from _row(cells, flags, column, symbols)
+
+
+def _places(case: CaseDetail) -> Iterator[list[_Cell | None]]:
+    """The lines of the lists. An item in both lists is on one line as far as the two orders allow it."""
+    items = [slate.items for _, slate in case.slates]
+    if len(items) != 2:
+        for rank, row in enumerate(zip_longest(*items), 1):
+            yield [None if item is None else _Cell(item, rank, None) for item in row]
+        return
+    ids = [[item.item_id for item in slate] for slate in items]
+    ranks = [{key: rank for rank, key in reversed(list(enumerate(keys, 1)))} for keys in ids]
+    a, b = ([_Cell(item, rank, ranks[1 - side].get(item.item_id)) for rank, item in enumerate(items[side], 1)]
+            for side in (0, 1))  # fmt: skip
+    if max(len(a), len(b)) > _LONGEST_ALIGNED:
+        yield from ([x, y] for x, y in zip_longest(a, b))
+        return
+    for _, first, last, start, end in SequenceMatcher(None, ids[0], ids[1], autojunk=False).get_opcodes():
+        yield from ([x, y] for x, y in zip_longest(a[first:last], b[start:end]))
+
+
+def _row(
+    cells: Sequence[_Cell | None], flags: dict[str, list[CaseFlag]], column: int, symbols: Glyphs
+) -> Iterator[Content]:
+    parts: list[str | tuple[str, str]] = []
+    raised: list[CaseFlag] = []
+    on_one_line = None not in cells and len({cell.item.item_id for cell in cells if cell}) == 1
+    for place, cell in enumerate(cells):
+        flagged = flags.get(cell.item.item_id, []) if cell else []
+        raised += [flag for flag in flagged if flag not in raised]
+        letter = "" if on_one_line else "BA"[place]
+        text = "" if cell is None else _item(cell, bool(flagged), letter, len(cells) > 1, column, symbols)
+        shared = cell is not None and cell.other is not None
+        parts.append((fit(text, column, symbols), "$warning" if flagged else "dim" if shared else ""))
+        if place + 1 < len(cells):
+            parts.append(" " * _GAP)
+    yield Content.assemble(*parts).rstrip()
+    width = (column + _GAP) * len(cells) - _GAP
+    for flag in raised:
+        yield from _flag(flag, width)
+
+
+def _item(cell: _Cell, flagged: bool, letter: str, paired: bool, column: int, symbols: Glyphs) -> str:
+    """`= 2 ▲ Heat 2 (B4)`: in both lists, second here, flagged, fourth in B."""
+    wide = not paired or column >= _WIDE_ITEM
+    title = item_words(cell.item, symbols) if wide else one_line(cell.item.title, 200)
+    elsewhere = f" ({letter}{cell.other})" if letter and cell.other is not None else ""
+    shared = "" if not paired else f"{_SHARED if cell.other is not None else ' '}"
+    head = f"{shared}{cell.rank:2} {symbols.marked + ' ' if flagged else ''}"
+    room = column - cell_len(head) - cell_len(elsewhere)
+    return head + (fit(title, room, symbols).rstrip() if cell_len(title) > room else title) + elsewhere
+
+
+def _flag(flag: CaseFlag, width: int) -> Iterator[Content]:
+    """Issue and reason, indented under the item, wrapped by hand to keep the indent."""
+    order = f", Set 1 = {one_line(flag.set_one, 30)}" if flag.set_one else ""
+    text = f"{one_line(flag.issue, 60)}: {one_line(flag.reason, 1200)} ({one_line(flag.rater, 30)}{order})"
+    for line in wrapped(text, max(width - 6, 12)) or [""]:
+        yield Content.styled(f"     {line}", "$warning" if flag.mine else "dim")
+
+
+# ---- scores ------------------------------------------------------------------------------------------------------
+
+
+Part = tuple[str, str]
+
+_BAR = 5
+# raters are indented below the name of an aspect
+_UNDER = 4
+_ASPECT = 26
+_MOST_COLUMNS = 60
+
+
+def raters_title(case: CaseDetail) -> str:
+    if _scored(case):
+        facts = protocol_facts(case.protocol)
+        return f"Scores, {facts.low:g} to {facts.high:g}"
+    if len(case.aspects) == 1:
+        return "Raters"
+    both = len({answer.set_one for answer in case.run_answers}) > 1
+    return "Aspects (AB, BA: order shown)" if both else "Aspects"
+
+
+def raters(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+    """Every verdict on the case, laid out for `width` cells."""
+    if _scored(case):
+        yield from _scores(case, width, symbols)
+    elif len(case.aspects) > 1:
+        yield from _grid(case, width, symbols)
+    else:
+        yield from _lines(case, symbols)
+
+
+def aspect_words(aspect: str) -> str:
+    return one_line(aspect.replace("_", " "), _ASPECT)
+
+
+def _scored(case: CaseDetail) -> bool:
+    return case.kind == "explanation"
+
+
+# ---- scores of an explanation
+
+
+def spread(case: CaseDetail, aspect: str) -> float | None:
+    """Highest minus lowest score of people and judges; None with fewer than two."""
+    values = [
+        o.value
+        for o in case.opinions
+        if o.aspect == aspect and o.value is not None and o.rater_kind not in WITHOUT_OPINION
+    ]
+    return max(values) - min(values) if len(values) > 1 else None
+
+
+def _scores(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+    """Each aspect with its spread, and below it (beside it in a wide window) a small bar for each rater."""
+    aspects = sorted(case.aspects, key=lambda aspect: aspect != case.aspect)
+    cells = {aspect: _aspect_cells(case, aspect, symbols) for aspect in aspects}
+    flat = [cell for cells_of_row in cells.values() for cell in cells_of_row]
+    widths = [max((cell_len(cell[at][0]) for cell in flat), default=0) for at in range(4)]
+    if _UNDER + 2 * (sum(widths) + 3) + 3 > width >= _UNDER + 2 * (sum(widths) + 2 - widths[1]) + 3:
+        # two raters side by side are more useful than their bars
+        cells = {aspect: [_without_bar(cell) for cell in row] for aspect, row in cells.items()}
+        widths = [widths[0], *widths[2:]]
+    each = sum(widths) + len(widths) - 1
+    heads = {aspect: _score_head(case, aspect, symbols) for aspect in aspects}
+    left = max((head.cell_length for head in heads.values()), default=0) + 3
+    beside = width - left >= 2 * (each + 3)
+    if not beside:
+        left = _UNDER
+    row = max((width - left + 3) // (each + 3), 1)
+    for aspect in aspects:
+        head: Content | None = heads[aspect]
+        assert head is not None
+        if not beside:
+            yield head
+            head = None
+        for start in range(0, len(cells[aspect]), row):
+            parts = _padded(cells[aspect][start : start + row], widths)
+            yield Content.assemble(
+                head or "", " " * (left - (head.cell_length if head else 0)), *parts
+            ).rstrip()
+            head = None
+
+
+def _score_head(case: CaseDetail, aspect: str, symbols: Glyphs) -> Content:
+    mine = aspect == case.aspect
+    measured = all(o.rater_kind == "metric" for o in case.opinions if o.aspect == aspect)
+    name = f"{symbols.crumb if mine else ' '} {'metrics, 0 to 1' if measured else aspect_words(aspect)}"
+    apart = spread(case, aspect)
+    if apart is None:
+        return Content.styled(name, "bold" if mine else "")
+    far = apart >= smallest_disagreement(case.protocol)
+    spread_text = f"  {symbols.marked + ' ' if far else ''}spread {score(apart, symbols)}"
+    return Content.assemble((name, "bold" if mine else ""), (spread_text, "$warning" if far else "dim"))
+
+
+def _aspect_cells(case: CaseDetail, aspect: str, symbols: Glyphs) -> list[list[Part]]:
+    opinions = [opinion for opinion in case.opinions if opinion.aspect == aspect]
+    opinions.sort(
+        key=lambda opinion: (opinion.rater_kind != "ground_truth", opinion.rater_kind in WITHOUT_OPINION)
+    )
+    truth = next((o.value for o in opinions if o.rater_kind == "ground_truth" and o.value is not None), None)
+    return [_score_cell(opinion, truth, symbols) for opinion in opinions]
+
+
+def _score_cell(opinion: Opinion, truth: float | None, symbols: Glyphs) -> list[Part]:
+    """Name, bar, score, and its distance from the user's own score."""
+    name = (one_line(opinion.rater, 14), "bold" if opinion.mine else "")
+    if opinion.failed or opinion.value is None:
+        return [name, (symbols.failed, "$error"), ("failed", "$error"), ("", "")]
+    metric = opinion.rater_kind == "metric"
+    drawn = bar(
+        opinion.value / (1.0 if metric else protocol_facts(opinion.protocol).high), _BAR, symbols
+    ).ljust(_BAR)
+    away, style = "", ""
+    if opinion.rater_kind == "ground_truth":
+        away, style = "user", "bold"
+    elif truth is not None and not metric and opinion.value != truth:
+        # disagreement with a random baseline has no meaning
+        far = (
+            abs(opinion.value - truth) >= smallest_disagreement(opinion.protocol)
+            and opinion.rater_kind not in WITHOUT_OPINION
+        )
+        sign = "+" if opinion.value > truth else "-"
+        away = f"{sign}{score(abs(opinion.value - truth), symbols)}{' ' + symbols.marked if far else ''}"
+        style = "$warning" if far else "dim"
+    return [name, (drawn, "$accent"), (score(opinion.value, symbols), "bold"), (away, style)]
+
+
+def _without_bar(cell: Sequence[Part]) -> list[Part]:
+    return [part for at, part in enumerate(cell) if at != 1]
+
+
+def _padded(cells: Sequence[Sequence[Part]], widths: Sequence[int]) -> Iterator[Part]:
+    for place, cell in enumerate(cells):
+        if place:
+            yield "   ", ""
+        for at, (text, style) in enumerate(cell):
+            filled = text + " " * (widths[at] - cell_len(text))
+            yield filled + (" " if at + 1 < len(cell) else ""), style
+
+
+# ---- verdicts on several aspects
+
+
+class _Column(NamedTuple):
+    head: str
+    mine: bool
+    cells: dict[str, Part]
+
+
+def _grid(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+    """Aspects in rows, verdicts in columns: first the answers in the two orders, then the verdicts of every rater.
+
+    Columns that do not fit side by side continue in a block below; raters of a single aspect share a line.
+    """
+    left = max(cell_len(aspect_words(aspect)) for aspect in case.aspects) + 2
+    left = max(min(left, width - 12), 6)
+    columns = [*_orders(case, symbols), *_rater_columns(case, symbols)]
+    gap = 2 if width > 50 else 1
+    block: list[_Column] = []
+    used = left
+    for column in columns[:_MOST_COLUMNS]:
+        if block and used + _wide(column) + gap > width:
+            yield from _block(case, block, left, gap, symbols)
+            block, used = [], left
+        block.append(column)
+        used += _wide(column) + gap
+    if block:
+        yield from _block(case, block, left, gap, symbols)
+    yield from _singles(case, symbols)
+    if len(columns) > _MOST_COLUMNS:
+        yield Content.styled(f"and {len(columns) - _MOST_COLUMNS} more raters", "dim")
+
+
+def _wide(column: _Column) -> int:
+    return max(cell_len(column.head), *(cell_len(text) for text, _ in column.cells.values()), 1)
+
+
+def _block(
+    case: CaseDetail, columns: Sequence[_Column], left: int, gap: int, symbols: Glyphs
+) -> Iterator[Content]:
+    heads: list[Part] = [(" " * left, "")]
+    for column in columns:
+        heads += [
+            (" " * gap, ""),
+            (fit(column.head, _wide(column), symbols), "bold" if column.mine else "dim"),
+        ]
+    yield Content.assemble(*heads).rstrip()
+    for aspect in case.aspects:
+        mine = aspect == case.aspect
+        name = fit(f"{symbols.crumb if mine else ' '} {aspect_words(aspect)}", left, symbols)
+        parts: list[Part] = [(name, "bold" if mine else "")]
+        for column in columns:
+            text, style = column.cells.get(aspect, ("", ""))
+            parts += [(" " * gap, ""), (fit(text, _wide(column), symbols), style)]
+        yield Content.assemble(*parts).rstrip()
+
+
+def _orders(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
+    """The answers with A shown first, and with B first; several samples are counted."""
+    systems = [name for name, _ in case.slates] or sorted({s.set_one for s in case.run_answers if s.set_one})
+    for letter, system in zip("AB", systems, strict=False):
+        answers = [answer for answer in case.run_answers if answer.set_one == system]
+        if answers:
+            cells = {aspect: _answers(answers, aspect, symbols) for aspect in case.aspects}
+            yield _Column("AB" if letter == "A" else "BA", False, cells)
+
+
+def _answers(answers: Iterable[CallAnswer], aspect: str, symbols: Glyphs) -> Part:
+    here = [answer for answer in answers if answer.aspect in ("", aspect)]
+    failed = any(answer.failed for answer in here)
+    labels = [symbols.failed if answer.failed else one_line(answer.label, 10) for answer in here]
+    shown = " ".join(labels[:3]) + (symbols.cut if len(labels) > 3 else "")
+    return shown, "$error" if failed else "dim"
+
+
+def _by_rater(case: CaseDetail) -> dict[str, list[Opinion]]:
+    """Opinions by rater, the one of this verdict first."""
+    opinions: dict[str, list[Opinion]] = {case.rater: []}
+    for opinion in case.opinions:
+        opinions.setdefault(opinion.rater, []).append(opinion)
+    return opinions
+
+
+def _rater_columns(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
+    for rater, opinions in _by_rater(case).items():
+        if len(opinions) > 1:
+            cells = {opinion.aspect: opinion_part(opinion, symbols, short=True) for opinion in opinions}
+            yield _Column(one_line(rater, 12), rater == case.rater, cells)
+
+
+def _singles(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
+    """Raters who judged only one aspect: a line for each aspect."""
+    by_aspect: dict[str, list[Opinion]] = {}
+    for opinions_of_rater in _by_rater(case).values():
+        if len(opinions_of_rater) == 1:
+            by_aspect.setdefault(opinions_of_rater[0].aspect, []).append(opinions_of_rater[0])
+    for aspect, opinions in by_aspect.items():
+        parts: list[Part] = [(f"  {aspect_words(aspect)} alone:", "dim")]
+        for opinion in opinions:
+            name = (f"  {one_line(opinion.rater, 14)} ", "bold" if opinion.mine else "dim")
+            parts += [name, opinion_part(opinion, symbols, short=True)]
+        yield Content.assemble(*parts)
+
+
+# ---- one question, a line per rater
+
+
+def _lines(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
+    by_rater: dict[tuple[str, str], list[Opinion]] = {}
+    for opinion in case.opinions:
+        by_rater.setdefault((opinion.rater, opinion.rater_kind), []).append(opinion)
+    several = len({opinion.protocol for opinion in case.opinions}) > 1
+    for (rater, kind), opinions in by_rater.items():
+        parts: list[str | Part] = [
+            (one_line(rater, 30), "bold" if any(o.mine for o in opinions) else ""),
+            ("" if rater == kind else f" {kind.replace('_', ' ')}", "dim"),
+        ]
+        for opinion in opinions:
+            question = f"{one_line(opinion.protocol, 12)} " if several else ""
+            if opinion.aspect != OVERALL:
+                question += f"{aspect_words(opinion.aspect)} "
+            parts += ["  ", (question, "dim"), opinion_part(opinion, symbols)]
+        yield Content.assemble(*parts)
+
+
+def opinion_part(opinion: Opinion, symbols: Glyphs, *, short: bool = False) -> Part:
+    """The label, or a number and a bar if there is none; `swap` (a glyph if `short`) for a flip."""
+    if opinion.failed:
+        label = symbols.failed
+    elif opinion.label and protocol_facts(opinion.protocol).labels:
+        label = one_line(opinion.label, 10 if short else 30)
+    else:
+        label = score(opinion.value, symbols)
+        if opinion.value is not None and not short:
+            label += f" {bar(opinion.value, 2 * _BAR, symbols)}"
+    mark = f" {symbols.marked}{'' if short else ' swap'}" if opinion.flipped else ""
+    style = "$error" if opinion.failed else "$warning" if opinion.flipped else "bold" if opinion.mine else ""
+    return label + mark, style
+
+
+# ---- images ------------------------------------------------------------------------------------------------------
+
+
+# cells of one image, and between two of them
+WIDTH = 18
+HEIGHT = 8
+_IMAGE_GAP = 2
+_HALF = "▀"
+
+Drawing = tuple[Content, ...]
+
+
+def images(case: CaseDetail, width: int, symbols: Glyphs, *, draw: bool) -> Iterator[Content]:
+    """The images shown, each under the letter and rank and the title of its item; only the names if they cannot or
+    should not be drawn.
+    """
+    named = list(_image_named(case))
+    columns = max((width + _IMAGE_GAP) // (WIDTH + _IMAGE_GAP), 1)
+    drawings = [_drawing(item, case.images) if draw and symbols != ASCII else () for _, item in named]
+    if not any(drawings):
+        for name, item in named:
+            yield Content.assemble((f"{name} ", "dim"), one_line(item.title, 200))
+        return
+    for start in range(0, len(named), columns):
+        row = named[start : start + columns]
+        heads = [fit(f"{name} {one_line(item.title, WIDTH * 2)}", WIDTH, symbols) for name, item in row]
+        yield Content.styled((" " * _IMAGE_GAP).join(heads).rstrip(), "dim")
+        yield from _beside(drawings[start : start + columns])
+        yield Content("")
+
+
+def _image_named(case: CaseDetail) -> Iterator[tuple[str, ItemView]]:
+    """`A2` and its item, for each item with an image; the letter only where there are two lists."""
+    for letter, (_, slate) in zip("AB", case.slates, strict=False):
+        for rank, item in enumerate(slate.items, 1):
+            if item.image is not None:
+                yield f"{letter if len(case.slates) > 1 else ''}{rank}", item
+    if case.explanation is not None and case.explanation.item.image is not None:
+        yield "", case.explanation.item
+
+
+def _drawing(item: ItemView, contents: Mapping[str, bytes]) -> Drawing:
+    content = contents.get(item.image.digest) if item.image else None
+    return () if content is None else drawn(content)
+
+
+@lru_cache(maxsize=128)
+def drawn(content: bytes) -> Drawing:
+    """The lines of an image, at most WIDTH cells wide and HEIGHT high; none without the extra “images”."""
+    try:
+        from PIL import Image
+    except ModuleNotFoundError:
+        return ()
+    try:
+        with Image.open(BytesIO(content), formats=("JPEG",)) as picture:
+            picture.thumbnail((WIDTH, HEIGHT * 2))
+            pixels = picture.convert("RGB")
+    except OSError:  # the file of the database was changed by another program
+        return ()
+    columns, rows = pixels.size
+    data = pixels.tobytes()
+    colours: list[list[Color]] = [
+        [Color(*data[at : at + 3]) for at in range(row * columns * 3, (row + 1) * columns * 3, 3)]
+        for row in range(rows)
+    ]
+    below: list[list[Color]] = [*colours[1::2], []]
+    return tuple(map(_line, colours[::2], below))
+
+
+def _line(upper: Sequence[Color], lower: Sequence[Color]) -> Content:
+    cells = [
+        Content.styled(_HALF, Style(foreground=above, background=below) if below else Style(foreground=above))
+        for above, below in zip_longest(upper, lower)
+    ]
+    return Content("").join(cells)
+
+
+def _beside(drawings: Sequence[Drawing]) -> Iterator[Content]:
+    for lines in zip_longest(*drawings):
+        cells = [
+            Content.assemble(line or "", " " * (WIDTH - (line.cell_length if line else 0))) for line in lines
+        ]
+        yield Content(" " * _IMAGE_GAP).join(cells).rstrip()
+
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+
+_SHOWN_EVENTS = 25
+_DONE = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
+Line = Content | str
+Section = tuple[str, Iterable[Line]]
+
+
+def case_content(
+    case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST_TEXT, *, draw: bool = True
+) -> Content:
+    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut; without `draw`
+    images are named."""
+    beside = history_beside(case, width)
+    person = [
+        ("User" + _source(case), _user(case, symbols, longest, events=not beside)),
+        ("Profile (written by the model)", _profile(case, longest)),
+    ]
+    shown: list[Section] = [(lists_title(case), lists(case, width, symbols) if case.slates else ())]
+    if case.images:
+        shown.append(("Images shown", images(case, width, symbols, draw=draw)))
+    everybody = (raters_title(case), [*raters(case, width, symbols), _how(case, symbols)])
+    # scores and aspects are the main content of such a verdict; single labels need little room
+    early = case.kind == "explanation" or len(case.aspects) > 1
+    sections: list[Section] = [
+        ("", [*head(case, symbols), *([Content(cut_text(case.note, longest))] if case.note else [])]),
+        ("Triage", _triage(case, symbols, longest)),
+        ("Explanation", _explanation(case, symbols, longest)),
+        *_reasoning(case, symbols, longest),
+        *([everybody] if early else []),
+        *shown,
+        *person,
+        *([] if early else [everybody]),
+        ("Example shown before it", _example(case, symbols, longest)),
+        *_other_reasoning(case, symbols, longest),
+    ]
+    lines: list[Line] = []
+    for title, body in sections:
+        section = list(body)
+        lines += [title_rule(title, width, symbols), *section] if section and title else section
+    return Content("\n").join(lines)
+
+
+def case_title(case: CaseDetail, symbols: Glyphs) -> str:
+    run = f" {symbols.dot} run {case.run_id}" if case.run_id is not None else ""
+    return f"case {case_number(case.case_id)} {symbols.dot} {one_line(case.rater, 14)}{run}"
+
+
+def _triage(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
+    """The readers' actions on the verdict, oldest first, without undone ones."""
+    for entry in case.triage:
+        if entry.active:
+            change = (
+                f" to {one_line(entry.label, 40) or score(entry.value, symbols)}"
+                if entry.action == "override"
+                else ""
+            )
+            text = f": {cut_text(entry.text, longest)}" if entry.text else ""
+            who = f"{one_line(entry.reader, 20)} {symbols.dot} {ago(entry.created_at)}"
+            yield Content.assemble(
+                (_DONE.get(entry.action, entry.action), "bold"), f"{change}{text}  ", (who, "dim")
+            )
+
+
+def _reasoning(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Section]:
+    """The reasoning about the verdict's own aspect, each order under a title of its own."""
+    if not case.answers:
+        made = "none: this verdict was not made by a run" if case.run_id is None else "none stored"
+        yield "Reasoning", [Content.styled(made, "dim")]
+    for reasoning in reasonings(case, case.answers, symbols, longest):
+        yield reasoning.title, reasoning.body
+
+
+def _other_reasoning(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Section]:
+    """The reasoning about the other aspects, where the text differs from that of the own aspect."""
+    own = {(answer.call, answer.reasoning) for answer in case.answers}
+    for aspect in case.aspects:
+        answers = [answer for answer in case.run_answers if answer.aspect == aspect and aspect != case.aspect]
+        if any((answer.call, answer.reasoning) not in own for answer in answers):
+            for reasoning in reasonings(case, answers, symbols, longest):
+                yield f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
+
+
+def _how(case: CaseDetail, symbols: Glyphs) -> Content:
+    """Protocol, rule and prompt behind the verdict."""
+    how = [one_line(case.protocol, 20), f"rule {one_line(case.rule, 40)}"]
+    if case.prompt:
+        how.append(one_line(case.prompt, 60))
+    if case.rater_kind == "rules":
+        how.append("built-in rules, not a language model")
+    return Content.styled(f" {symbols.dot} ".join(how), "dim")
+
+
+def _source(case: CaseDetail) -> str:
+    return f" (as run {case.run_shown} saw it)" if case.run_shown is not None else " (as imported)"
+
+
+def _user(case: CaseDetail, symbols: Glyphs, longest: int, *, events: bool) -> Iterator[Line]:
+    """Facts and history; without `events` if the history is beside the lists."""
+    user = case.user
+    facts = ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
+    details = "".join(f" {symbols.dot} {part}" for part in (occasion_text(case.occasion), facts) if part)
+    yield Content.assemble((one_line(user.user_id, 60), "bold"), details)
+    if undated := undated_text(user, case.occasion.served_at):
+        yield Content.styled(f"{symbols.marked} {undated}", "$warning")
+    shown = (("searches", user.searches), ("clicks", user.clicks), ("other", user.others))
+    for title, events_shown in ((("history", user.history),) if events else ()) + shown:
+        if not events_shown:
+            continue
+        yield Content.assemble((f"{title} ({len(events_shown)})", "dim"))
+        yield from (event_line(event, symbols) for event in events_shown[:_SHOWN_EVENTS])
+        if len(events_shown) > _SHOWN_EVENTS:
+            yield Content.styled(f"  {symbols.cut} {len(events_shown) - _SHOWN_EVENTS} more", "dim")
+    if user.browsed:
+        yield Content.assemble(("browsed ", "dim"), ", ".join(one_line(b, 60) for b in user.browsed[:20]))
+    if user.preferences:
+        yield Content.assemble(("prefers ", "dim"), cut_text("; ".join(user.preferences), longest))
+
+
+def _profile(case: CaseDetail, longest: int) -> Iterator[Line]:
+    if case.user.profile or case.profile:
+        yield Content(cut_text(case.user.profile or written_profile(case.profile), longest))
+
+
+def _explanation(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
+    if case.explanation is None:
+        return
+    yield Content.assemble(
+        (item_words(case.explanation.item, symbols), "bold"),
+        (f"  by {one_line(case.explanation_system, 40)}", "dim"),
+    )
+    yield Content(cut_text(case.explanation.text, longest))
+
+
+def _example(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
+    """The scored example of a one-shot question."""
+    if case.example is None:
+        return
+    yield Content.styled(item_words(case.example.item, symbols), "bold")
+    yield Content(cut_text(case.example.text, longest))
+    scores = list(case.example.scores.items())[:20]
+    yield Content.styled("  ".join(f"{aspect_words(name)} {score(v, symbols)}" for name, v in scores), "dim")

@@ -1,1 +1,0 @@
-"""The list of verdicts, the page of a case, and triage."""

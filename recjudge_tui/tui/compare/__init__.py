@@ -1,1 +1,0 @@
-"""The Compare screen: two raters case by case."""

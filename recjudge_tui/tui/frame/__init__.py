@@ -1,1 +1,0 @@
-"""The frame around the screens: keys, themes, the command palette, the terminal and its signals."""

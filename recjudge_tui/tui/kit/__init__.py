@@ -1,1 +1,0 @@
-"""The common part of screens. Imports neither a screen nor the app."""

@@ -1,0 +1,441 @@
+"""A project as one row, and in the panel below the rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.coordinate import Coordinate
+from textual.widgets import DataTable, Input, Static
+
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.store.database import StoredRow
+from recjudge_tui.store.projects import (
+    ProjectPanel,
+    create_project,
+    delete_project,
+    project_names,
+    project_overview,
+    project_panel,
+)
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.tui.dialogs import AskLine, Confirm
+from recjudge_tui.tui.home import HomeGlance
+from recjudge_tui.tui.screens import COMMON, ExportScreen, FilterBar, ImportScreen
+from recjudge_tui.tui.widgets import (
+    Glyphs,
+    KeyLine,
+    SteadyTable,
+    TopBar,
+    ago,
+    bar,
+    glyphs,
+    number,
+    stored_state,
+    wrapped,
+)
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+
+# numbers are right-aligned: headings and cells are padded to the same width
+PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "last run", "state")
+
+
+def project_cells(
+    name: str,
+    figures: StoredRow | None,
+    active: ActiveRun | None,
+    symbols: Glyphs,
+) -> list[Text]:
+    """Cells of the row; numbers that are not read yet are a dot."""
+    if figures is None:
+        wait = [Text(symbols.dot.rjust(len(column)), "dim") for column in PROJECT_COLUMNS[1:4]]
+        return [
+            Text(one_line(name, 24)),
+            *wait,
+            Text(""),
+            Text(_progress(active, symbols), "green") if active else Text(""),
+        ]
+    flagged = number(figures["flagged"])
+    shown = (
+        number(figures["cases"]),
+        number(figures["verdicts"]),
+        f"{symbols.marked} {flagged}" if figures["flagged"] else flagged,
+    )
+    return [
+        Text(one_line(name, 24)),
+        *[Text(cell.rjust(len(column))) for cell, column in zip(shown, PROJECT_COLUMNS[1:4], strict=True)],
+        Text(ago(figures["last_run"])),
+        _state(figures, active, symbols),
+    ]
+
+
+def _progress(active: ActiveRun, symbols: Glyphs) -> str:
+    share = active.finished / active.calls if active.calls else 0.0
+    return f"{symbols.running} {share:.0%}"
+
+
+def _state(figures: StoredRow, active: ActiveRun | None, symbols: Glyphs) -> Text:
+    if active is not None:
+        return Text(_progress(active, symbols), "green")
+    state = stored_state(figures["state"], symbols)
+    if state is not None:
+        return Text(state.text(), state.style)
+    return Text(f"{symbols.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim")
+
+
+def panel_content(
+    panel: ProjectPanel | None,
+    active: ActiveRun | None,
+    width: int,
+    symbols: Glyphs,
+) -> Content:
+    """Runs, judges and prompt; the shares of the labels; problems to look at. Never wider than `width`."""
+    if panel is None:
+        return Content.styled("counting", "dim")
+    lines = [_who(panel, symbols), _shares(panel, width, symbols), _marks(panel, symbols)]
+    if active is not None:
+        lines.append(
+            f"{symbols.running} run {active.run_id}: {number(active.finished)} of {number(active.calls)} calls"
+        )
+    if not panel.protocol:
+        first = "" if panel.imports else "i to import lists and labels, "
+        lines = [f"No verdicts yet. Press {first}r to start a run."]
+    return Content("\n").join(Content(part) for line in lines if line for part in wrapped(line, width))
+
+
+def _who(panel: ProjectPanel, symbols: Glyphs) -> str:
+    parts = [f"runs {panel.runs}"]
+    if panel.judges:
+        parts.append("judges " + ", ".join(one_line(name, 24) for name in panel.judges[:6]))
+    if panel.prompt:
+        parts.append(f"prompt {one_line(panel.prompt, 40)}")
+    if panel.others:
+        parts.append("others " + ", ".join(one_line(name, 24) for name in panel.others[:4]))
+    return f" {symbols.dot} ".join(parts)
+
+
+def _shares(panel: ProjectPanel, width: int, symbols: Glyphs) -> str:
+    if not panel.shares:
+        return ""
+    shown = panel.shares[:5]
+    room = max((width - 16) // len(shown) - 14, 3)
+    # a label that is a number must not read as part of its share
+    names = [f"{one_line(s.label, 12)}{':' if s.label[-1:].isdigit() else ''}" for s in shown]
+    bars = [
+        f"{name} {s.share:.0%} {bar(s.share, room, symbols)}" for name, s in zip(names, shown, strict=True)
+    ]
+    aspect = "" if panel.aspect == OVERALL else f" {one_line(panel.aspect, 20)}"
+    return f"{one_line(panel.protocol, 12)}{aspect}  " + "  ".join(bars)
+
+
+def _marks(panel: ProjectPanel, symbols: Glyphs) -> str:
+    parts = []
+    if panel.disagreements:
+        parts.append(f"{quantity(panel.disagreements, 'case')} on which judges disagree")
+    if panel.flips:
+        parts.append(f"{quantity(panel.flips, 'flip')} when the order is swapped")
+    if panel.failed_calls:
+        share = panel.failed_calls / panel.finished_calls
+        parts.append(f"{quantity(panel.failed_calls, 'failed call')} ({share:.1%})")
+    if not parts:
+        judged = ["judges do not disagree with each other"] if len(panel.judges) > 1 else []
+        return ", ".join([*judged, *(["no flips", "no failed calls"] if panel.judges else [])])
+    return f"{symbols.marked} " + f" {symbols.dot} ".join(parts)
+
+
+# ---- screen ------------------------------------------------------------------------------------------------------
+
+
+_EMPTY = """No projects yet.
+
+i  import lists, items, events or labels from a file into a new project
+n  create an empty project
+
+On the command line, “recjudge demo” creates one with sample data."""
+
+
+class Change(NamedTuple):
+    """A change to a project: the name of the project to select, and a toast."""
+
+    select: str | None
+    toast: str
+
+
+class ProjectTable(SteadyTable):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "open", key_display="enter", id="projects.open"),
+        Binding("j", "cursor_down", "next", show=False, id="projects.down"),
+        Binding("k", "cursor_up", "previous", show=False, id="projects.up"),
+    ]
+
+
+class ProjectsScreen(ExportScreen, ImportScreen):
+    AUTO_FOCUS = "ProjectTable"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "new", "new", id="projects.new"),
+        Binding("i", "import", "import", id="projects.import"),
+        Binding("r", "open('runs')", "runs", id="projects.launch"),
+        Binding("a", "open('reports')", "agreement", id="projects.agreement"),
+        Binding("d", "open('compare')", "compare raters", show=False, id="projects.compare"),
+        Binding("p", "open('prompts')", "prompts", show=False, id="projects.prompts"),
+        Binding("l", "open('annotate')", "label cases yourself", show=False, id="projects.annotate"),
+        Binding("e", "export", "export", show=False, id="projects.export"),
+        Binding("D", "delete", "delete the project", show=False, id="projects.delete"),
+        Binding("R", "refresh", "refresh", show=False, id="projects.refresh"),
+        Binding("slash", "filter", "filter", key_display="/", id="projects.filter"),
+        *COMMON,
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[int, str] = {}
+        self._figures: dict[int, StoredRow] = {}
+        self._panels: dict[int, ProjectPanel] = {}
+        self._active: dict[int, ActiveRun] = {}
+        self._wanted = ""
+        self._was_live = False
+        self._seen: tuple[int, int] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", "Projects")
+        yield FilterBar(_words, "part of a name")
+        with Horizontal(id="projects-and-one"):
+            with Vertical(id="projects"):
+                table = ProjectTable(cursor_type="row", cell_padding=1)
+                table.add_columns(*PROJECT_COLUMNS)
+                yield table
+                yield Static(Content(_EMPTY), id="no-projects")
+            with Vertical(id="one-project"):
+                yield Static(id="project-panel")
+                yield HomeGlance()
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(TopBar).show(right=_short_path(str(self.host.db_path)))
+
+    def on_screen_resume(self) -> None:
+        self._read_rows()
+        if self.host.db.change_count() != self._seen:
+            self.query_one(HomeGlance).forget()
+
+    def on_screen_suspend(self) -> None:
+        super().on_screen_suspend()
+        self.query_one(HomeGlance).stop_reading()
+        self._seen = self.host.db.change_count()
+
+    # ---- rows
+
+    def refresh_rows(self, select: str | None = None) -> None:
+        self._read_rows(select)
+        self.query_one(HomeGlance).forget()
+
+    def _read_rows(self, select: str | None = None) -> None:
+        """Show the names at once; a worker reads the numbers, because it counts verdicts."""
+        self._names = dict(project_names(self.host.db))
+        self._show_rows(select)
+        self.background.start("overview", project_overview, self._show_overview)
+
+    def _show_rows(self, select: str | None = None) -> None:
+        table = self.query_one(ProjectTable)
+        stood_on = self._current()
+        shown = [(key, name) for key, name in self._names.items() if self._wanted in name.casefold()]
+        table.clear()
+        for key, name in shown:
+            cells = project_cells(name, self._figures.get(key), self._active.get(key), glyphs())
+            table.add_row(*cells, key=str(key))
+        keys = [key for key, name in shown]
+        goal = next((key for key, name in shown if name == select), stood_on)
+        if goal in keys:
+            table.move_cursor(row=keys.index(goal), animate=False)
+        self.set_class(not self._names, "-empty")
+        count = (
+            f"Projects ({len(shown)})"
+            if len(shown) == len(self._names)
+            else f"Projects ({len(shown)} of {len(self._names)})"
+        )
+        self.query_one("#projects").border_title = Content(count)
+        self._show_panel()
+        self.refresh_bindings()
+
+    @property
+    def project_id(self) -> int | None:
+        """The project under the cursor."""
+        return self._current()
+
+    def _current(self) -> int | None:
+        # a key may arrive before the screen has its table
+        table = self.query_one_optional(ProjectTable)
+        if table is None or not table.is_valid_row_index(table.cursor_row):
+            return None
+        value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
+        return int(value) if value is not None else None
+
+    def _show_overview(self, rows: list[StoredRow]) -> None:
+        self._figures = {row["id"]: row for row in rows}
+        self._names = {row["id"]: row["name"] for row in rows}
+        self._panels.clear()
+        self._show_rows()
+        self._ask_panel()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        self._active = {run.project_id: run for run in active}
+        if active:
+            self._read_rows()
+        elif self._was_live:
+            self.refresh_rows()
+        self._was_live = bool(active)
+
+    # ---- the panel under the table
+
+    @on(DataTable.RowHighlighted)
+    def _highlighted(self) -> None:
+        self._show_panel()
+        self._ask_panel()
+
+    def _ask_panel(self) -> None:
+        key = self._current()
+        if key is not None and key not in self._panels:
+            job = partial(project_panel, project_id=key)
+            self.background.start("panel", job, partial(self._keep_panel, key))
+
+    def _keep_panel(self, project_id: int, panel: ProjectPanel) -> None:
+        self._panels[project_id] = panel
+        self._show_panel()
+
+    def _show_panel(self) -> None:
+        key, panel, glance = (
+            self._current(),
+            self.query_one("#project-panel", Static),
+            self.query_one(HomeGlance),
+        )
+        name = "" if key is None else self._names.get(key, "")
+        active = None if key is None else self._active.get(key)
+        self.query_one("#one-project").border_title = Content(one_line(name, 60))
+        glance.show_home(key, name, () if active is None else (active,))
+        if key is None:
+            panel.update(Content.styled("no project matches", "dim") if self._names else Content(""))
+            return
+        # what the home beside the list says is not said twice
+        running = None if glance.display else active
+        width = max(panel.content_size.width, 40)
+        panel.update(panel_content(self._panels.get(key), running, width, glyphs()))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_panel)
+
+    # ---- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if isinstance(self.focused, Input):
+            return action in ("step_back", "app.command_palette")
+        if action in ("open", "delete", "filter"):
+            return bool(self._names)
+        return super().check_action(action, parameters)
+
+    def action_export(self) -> None:
+        from recjudge_tui.reports.listings import projects
+
+        self.ask_export("projects.csv", projects)
+
+    def action_refresh(self) -> None:
+        self.refresh_rows()
+
+    @on(DataTable.RowSelected)
+    @on(HomeGlance.Clicked)
+    def _open(self) -> None:
+        self.action_open("home")
+
+    def action_open(self, name: str) -> None:
+        key = self._current()
+        if key is not None:
+            self.open_screen(name, key)
+
+    def action_step_back(self) -> None:
+        """`esc` clears the filter; it never leaves the app."""
+        if self._wanted:
+            self.query_one(FilterBar).apply("")
+
+    def action_filter(self) -> None:
+        self.query_one(FilterBar).open()
+
+    @on(FilterBar.Applied)
+    def _filter(self, message: FilterBar.Applied) -> None:
+        self._wanted = message.text.casefold()
+        self._show_rows()
+
+    @on(FilterBar.Closed)
+    def _back_to_table(self) -> None:
+        self.query_one(ProjectTable).focus()
+
+    # ---- changes
+
+    def action_new(self) -> None:
+        ask = AskLine(
+            "New project", "The name of the project. Press i afterwards to import lists and labels."
+        )
+        self.app.push_screen(ask, self._make)
+
+    def _make(self, name: str | None) -> None:
+        if name is None:
+            return
+        try:
+            create_project(self.host.db, name)
+        except RecjudgeError as error:
+            self.host.show_error(error)
+            return
+        self.refresh_rows(select=name.strip())
+
+    def action_delete(self) -> None:
+        key = self._current()
+        if key is None:
+            return
+        name, figures = self._names[key], self._figures.get(key)
+        holds = (
+            f"{figures['cases']:,} cases and {figures['verdicts']:,} verdicts"
+            if figures
+            else "everything in it"
+        )
+        text = f"“{one_line(name, 60)}”, with {holds}, will be deleted for good."
+        if key in self._active:
+            text += "\nOne of its runs is active; it will stop with an error."
+        self.app.push_screen(
+            Confirm("Delete the project?", text, "delete it", "keep it"), partial(self._delete, name=name)
+        )
+
+    def _delete(self, sure: bool | None, name: str) -> None:
+        if sure:
+            change = Change(None, f"“{one_line(name, 60)}” is deleted.")
+            self.background.start(
+                "change", partial(delete_project, name=name), lambda _: self._show_change(change)
+            )
+
+    def action_import(self) -> None:
+        key = self._current()
+        self.ask_import(self._names.get(key, "") if key is not None else "")
+
+    def imported(self, project: str) -> None:
+        self.refresh_rows(select=project)
+
+    def _show_change(self, change: Change) -> None:
+        self.refresh_rows(select=change.select)
+        self.notify(change.toast, markup=False)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _short_path(path: str) -> str:
+    parts = path.split("/")
+    return path if len(path) <= 36 else "/".join([glyphs().cut, *parts[-2:]])

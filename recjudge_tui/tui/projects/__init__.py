@@ -1,1 +1,0 @@
-"""The Projects screen and the import form."""

@@ -1,0 +1,1025 @@
+"""The prompts of a project, rendered for its cases, and their editor."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from rich.syntax import Syntax
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.coordinate import Coordinate
+from textual.widgets import DataTable, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from recjudge_tui.domain.calls import Message, Order, Request, estimate_prompt_tokens
+from recjudge_tui.domain.material import CaseKind
+from recjudge_tui.domain.occasions import Occasion, occasion_text
+from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
+from recjudge_tui.files import small_file
+from recjudge_tui.prompting.drafts import StoredDraft, draft_findings, store_draft
+from recjudge_tui.prompting.trial import request_now
+from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.reports.changes import prompt_diff
+from recjudge_tui.store.cases import Direction, showable_case
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.prompts import list_prompts, load_shipped, prompt_by_id, prompt_toml
+from recjudge_tui.tui.dialogs import AskLine, Dialog, plain
+from recjudge_tui.tui.screens import COMMON, BaseScreen, FilterBar, Host
+from recjudge_tui.tui.widgets import (
+    LONGEST_PROMPT,
+    DialogHint,
+    Glyphs,
+    KeyLine,
+    Layout,
+    Options,
+    SteadyTable,
+    TextPane,
+    TopBar,
+    case_number,
+    glyphs,
+    move_cursor,
+    number,
+)
+
+# ---- editor ------------------------------------------------------------------------------------------------------
+
+
+_FALLBACK = "vi"
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class Draft(NamedTuple):
+    """The file after editing. `prompt` is None if it holds no valid prompt; `problems` say why."""
+
+    path: Path
+    state: Literal["unchanged", "fine", "wrong", "gone", "given up"]
+    prompt: Prompt | None = None
+    problems: tuple[str, ...] = ()
+
+
+def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The editor's command line: from VISUAL, from EDITOR, or `vi` if it is on the PATH. Raises UsageError."""
+    environment = os.environ if environment is None else environment
+    for name in ("VISUAL", "EDITOR"):
+        wanted = environment.get(name, "").strip()
+        if wanted:
+            try:
+                return shlex.split(wanted)
+            except ValueError as error:
+                raise UsageError(
+                    f"{name} cannot be read as a command", f"{error}.", f"Set {name} again."
+                ) from error
+    program = shutil.which(_FALLBACK, path=environment.get("PATH"))
+    if program is None:
+        raise UsageError(
+            "there is no editor to open",
+            "Neither VISUAL nor EDITOR is set, and vi is not on the PATH.",
+            "Set the variable EDITOR to your editor (such as nano) and open recjudge again.",
+        )
+    return [program]
+
+
+def write_draft(text: str, name: str) -> Path:
+    """Write the text to a file in a new folder that only the user can read."""
+    path = Path(tempfile.mkdtemp(prefix="recjudge-")) / f"{_NO_NAME.sub('-', name)[:60] or 'prompt'}.toml"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def run_editor(host: Host, path: Path) -> int:
+    """Lend the terminal to the editor; its exit code. Raises UsageError when it cannot be started."""
+    command = editor_command()
+    try:
+        return host.lend([*command, str(path)], draft=path)
+    except OSError as error:
+        raise UsageError(
+            f"the editor “{command[0] if command else ''}” cannot be started",
+            f"{error.strerror or error}.",
+            "Set VISUAL or EDITOR to your editor (such as nano) and open recjudge again.",
+        ) from error
+
+
+def check_draft(path: Path, original: str, exit_code: int) -> Draft:
+    """Check the file after the editor ended."""
+    try:
+        text = small_file(path)
+    except FileNotFoundError:
+        return Draft(path, "gone", None, ("The editor left no file behind; nothing is stored.",))
+    except OSError as error:
+        return Draft(path, "wrong", None, (f"{path} cannot be read. {error.strerror}.",))
+    if text == original.encode():
+        return Draft(path, "unchanged")
+    prompt, problems = draft_findings(path)
+    if exit_code:
+        remark = f"The editor ended with code {exit_code}, so its text was not used."
+        return Draft(path, "given up", prompt, (remark, *problems))
+    return Draft(path, "wrong" if problems else "fine", prompt, tuple(problems))
+
+
+def drop_draft(path: Path) -> None:
+    """Remove a draft that is stored or unchanged. Other files that the editor created there stay."""
+    path.unlink(missing_ok=True)
+    if not any(path.parent.iterdir()):
+        path.parent.rmdir()
+
+
+# ---- editing -----------------------------------------------------------------------------------------------------
+
+
+_TITLES = {
+    "wrong": "The prompt has a fault",
+    "gone": "The file is gone",
+    "given up": "Not stored",
+}
+
+
+class EditingScreen(BaseScreen):
+    """A screen that can open a prompt in the editor.
+
+    No text is ever lost: a text that is not stored stays in its file.
+    """
+
+    def prompt_stored(self, name: str, version: int) -> None:
+        """The edited text is stored as a prompt of this name and version; screens define what to do then."""
+        raise NotImplementedError
+
+    def edit_prompt(self, prompt_id: int, name: str) -> None:
+        """Open a prompt in the editor; a valid, changed text is stored as a new version."""
+        try:
+            text = prompt_toml(prompt_by_id(self.host.db, prompt_id))
+            editor_command()
+        except RecjudgeError as error:
+            self.host.show_error(error)
+            return
+        self._edit(write_draft(text, name), text)
+
+    def _edit(self, path: Path, original: str) -> None:
+        """Give the terminal to the editor until it ends, then check its result."""
+        try:
+            code = run_editor(self.host, path)
+        except SuspendNotSupported:
+            self.host.show_error(_no_terminal(path))
+            return
+        except RecjudgeError as error:
+            self.host.show_error(error)
+            return
+        draft = check_draft(path, original, code)
+        if draft.state == "unchanged":
+            drop_draft(path)
+            self.notify("You changed nothing, so nothing was stored.")
+        elif draft.state == "fine":
+            self._keep(draft)
+        else:
+            self.app.push_screen(DraftDialog(draft), partial(self._decided, draft=draft, original=original))
+
+    def _decided(self, decision: str | None, draft: Draft, original: str) -> None:
+        if decision == "edit":
+            if draft.state == "gone":
+                draft = draft._replace(path=write_draft(original, draft.path.stem))
+            self._edit(draft.path, original)
+        elif decision == "store":
+            self._keep(draft)
+
+    def _keep(self, draft: Draft) -> None:
+        assert draft.prompt is not None
+        job = partial(store_draft, prompt=draft.prompt)
+        self.background.start("keep", job, partial(self._show_kept, draft.path))
+
+    def _show_kept(self, path: Path, kept: StoredDraft) -> None:
+        named = f"{kept.name}@{kept.version}"
+        if kept.new:
+            drop_draft(path)
+            self.notify(f"Stored as {named}.", markup=False)
+        else:
+            why = f"{named} is the same prompt (comments, description and source do not count)"
+            self.notify(f"Nothing was stored: {why}. Your text is kept in {path}",
+                        severity="warning", timeout=15, markup=False)  # fmt: skip
+        self.prompt_stored(kept.name, kept.version)
+
+
+def _no_terminal(path: Path) -> RecjudgeError:
+    return RecjudgeError(
+        "an editor cannot be opened here",
+        "This terminal cannot be handed to another program.",
+        f"Edit {path} from another one, then “recjudge prompt add {path}”.",
+    )
+
+
+class DraftDialog(Dialog[str | None]):
+    """The problems of a text that cannot be stored. Returns `edit`, `store`, or None to leave the file where it is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e,enter", "dismiss('edit')", "edit again", key_display="e", id="draft.edit"),
+        Binding("s", "dismiss('store')", "store it anyway", id="draft.store"),
+        Binding("escape,q", "dismiss(None)", "leave it", key_display="esc", id="draft.leave"),
+    ]
+
+    def __init__(self, draft: Draft) -> None:
+        super().__init__()
+        self.draft = draft
+
+    def compose(self) -> ComposeResult:
+        draft, symbols = self.draft, glyphs()
+        with Vertical(classes="dialog error") as box:
+            box.border_title = Content(_TITLES.get(draft.state, "Prompt"))
+            with VerticalScroll(classes="dialog-text"):
+                for problem in draft.problems[:40]:
+                    yield Static(plain(f"{symbols.failed} {problem}"))
+                more = len(draft.problems) - 40
+                if more > 0:
+                    yield Static(Content(f"and {more} more"))
+            if draft.state != "gone":
+                yield Static(
+                    Content(f"Nothing is stored. The text is kept in {safe_text(draft.path)}"),
+                    classes="error-step",
+                )
+            keys = ["e edit again", *(["s store it anyway"] if draft.prompt else []), "esc leave it"]
+            yield DialogHint("   ".join(keys))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if parameters == ("store",):
+            return self.draft.prompt is not None
+        return super().check_action(action, parameters)
+
+
+# ---- jobs --------------------------------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """The case to show: `case_id` itself, the case `times` before or after it, or the first one."""
+
+    direction: Direction = "first"
+    case_id: int = 0
+    times: int = 1
+
+
+class CasePreview(NamedTuple):
+    """A prompt's text for a case. `order` is the shown order, `orders` all possible ones; without a case all is empty."""
+
+    prompt_id: int
+    case: StoredRow | None
+    order: Order = ""
+    orders: tuple[Order, ...] = ()
+    request: Request | None = None
+    kind: str = ""
+    error: RecjudgeError | None = None
+
+
+class PromptText(NamedTuple):
+    """A prompt as a file, or a diff (`lines`), or why there is none."""
+
+    prompt_id: int
+    text: str = ""
+    lines: tuple[str, ...] | None = None
+    names: tuple[str, str] = ("", "")
+    error: RecjudgeError | None = None
+
+
+def listed(db: Database) -> list[StoredRow]:
+    """Every version of every prompt, the newest of a name first."""
+    load_shipped(db)
+    return sorted(list_prompts(db), key=lambda row: (row["name"], -row["version"]))
+
+
+def read_text(db: Database, prompt_id: int) -> PromptText:
+    try:
+        return PromptText(prompt_id, prompt_toml(prompt_by_id(db, prompt_id)))
+    except RecjudgeError as error:
+        return PromptText(prompt_id, error=error)
+
+
+def read_diff(db: Database, before_id: int, prompt_id: int, names: tuple[str, str]) -> PromptText:
+    """The differences between the two versions."""
+    try:
+        before, after = (prompt_toml(prompt_by_id(db, which)) for which in (before_id, prompt_id))
+    except RecjudgeError as error:
+        return PromptText(prompt_id, names=names, error=error)
+    return PromptText(prompt_id, lines=prompt_diff(before, after, *names), names=names)
+
+
+def read_case(
+    db: Database,
+    project_id: int,
+    prompt_id: int,
+    step: Step | None,
+    order: Order | None,
+    places: Mapping[str, int],
+) -> CasePreview:
+    """The text of a prompt for a case of the project; at either end a step stays where it is.
+
+    Without a step: the case of `places`, which has one for each kind of case, or else the first. Raises NotFoundError
+    for a case number that this prompt cannot show.
+    """
+    try:
+        prompt = prompt_by_id(db, prompt_id)
+        rules = protocol_named(prompt.protocol)
+    except RecjudgeError as error:
+        return CasePreview(prompt_id, None, error=error)
+    kind = rules.facts.unit
+    case = _stepped(db, project_id, kind, step or Step("at", places.get(kind, 0)))
+    if case is None and step is not None and step.direction == "at":
+        raise NotFoundError(
+            f"prompt “{prompt.name}” cannot show case {step.case_id}",
+            f"It needs a case of kind {kind} of this project, with its lists or text.",
+        )
+    case = case or showable_case(db, project_id, kind, "at", places.get(kind, 0))
+    case = case or showable_case(db, project_id, kind)
+    if case is None:
+        return CasePreview(prompt_id, None, kind=kind)
+    chosen = order if order in rules.orders and order is not None else rules.orders[0]
+    return _rendered(db, prompt, CasePreview(prompt_id, case, chosen, rules.orders, kind=kind))
+
+
+def _stepped(db: Database, project_id: int, kind: CaseKind, step: Step) -> StoredRow | None:
+    case_row, here = None, step.case_id
+    for _ in range(step.times):
+        row = showable_case(db, project_id, kind, step.direction, here)
+        if row is None:
+            break
+        case_row, here = row, row["id"]
+    return case_row
+
+
+def _rendered(db: Database, prompt: Prompt, shown: CasePreview) -> CasePreview:
+    assert shown.case is not None
+    try:
+        return shown._replace(request=request_now(db, prompt, shown.case["id"], shown.order))
+    except RecjudgeError as error:
+        return shown._replace(error=error)
+
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+
+LONGEST_LINE = 8_000
+MOST_CHANGED_LINES = 2_000
+
+Piece = tuple[str, str]
+# token types of Pygments, the narrower before the wider
+Styles = tuple[tuple[str, str], ...]
+
+_STRING = "Token.Literal.String"
+_TOML: Styles = (
+    ("Token.Comment", "dim italic"),
+    ("Token.Keyword", "bold $accent"),
+    ("Token.Literal", "$warning"),
+    ("Token.Name", "bold $secondary"),
+    ("Token.Operator", "dim"),
+)
+# template syntax stands out by weight too, not by colour alone
+_TEMPLATE: Styles = (
+    ("Token.Other", ""),
+    ("Token.Comment.Preproc", "bold $success"),
+    ("Token.Comment", "dim italic"),
+    ("Token.Keyword", "bold $success"),
+    ("Token.Name.Function", "italic $accent"),
+    ("Token.Name", "bold italic $secondary"),
+    ("Token.Literal", "$warning"),
+    ("Token.Operator", "bold $success"),
+)
+_HEADS = {"system": "instructions, the same for every case", "user": "the text of this case"}
+
+
+def toml_content(text: str, width: int) -> Content:
+    """A prompt file with line numbers: TOML, with template syntax highlighted in its strings."""
+    shown, more = _cut(safe_text(text).expandtabs(4).rstrip("\n"))
+    lines = Content.assemble(*_toml_pieces(shown)).split("\n", allow_blank=True)
+    numbered = list(_numbered(lines, width))
+    return Content("\n").join([*numbered, *([_rest(more)] if more else [])])
+
+
+def rendered_content(messages: Sequence[Message], width: int, symbols: Glyphs) -> Content:
+    """The messages of a request, each under its role, with data tags and headings highlighted."""
+    parts: list[Content] = []
+    left = LONGEST_PROMPT
+    for message in messages:
+        head = f"{symbols.rule * 3} {message.role} {symbols.rule * 3} {_HEADS.get(message.role, '')}"
+        parts.append(Content.styled(head.rstrip(), "bold $accent"))
+        shown, more = _cut(safe_text(message.content).expandtabs(4), max(left, 0))
+        left -= len(shown)
+        parts += [piece for line in shown.split("\n") for piece in _wrapped(_text_line(line), width)]
+        parts += [_rest(more)] if more else []
+        parts.append(Content(""))
+    return Content("\n").join(parts)
+
+
+def diff_content(lines: Sequence[str], width: int) -> Content:
+    """A unified diff; added and removed lines begin with `+` and `-`, and are also coloured."""
+    shown: list[Content] = []
+    for line in lines[:MOST_CHANGED_LINES]:
+        styled = Content.styled(safe_text(line[:LONGEST_LINE]).expandtabs(4), _diff_style(line))
+        shown += _wrapped(styled, width)
+    more = len(lines) - MOST_CHANGED_LINES
+    if more > 0:
+        shown.append(Content.styled(f"{number(more)} more lines", "dim"))
+    return Content("\n").join(shown)
+
+
+def _diff_style(line: str) -> str:
+    if line.startswith(("--- ", "+++ ")):
+        return "bold"
+    if line.startswith("@@"):
+        return "$accent"
+    return {"+": "$success", "-": "$error"}.get(line[:1], "dim")
+
+
+def _text_line(line: str) -> Content:
+    stripped = line.strip()
+    if stripped.startswith("<") and stripped.endswith(">") and " " not in stripped:
+        return Content.styled(line[:LONGEST_LINE], "bold $secondary")
+    if stripped.startswith("#"):
+        return Content.styled(line[:LONGEST_LINE], "bold")
+    return Content(line[:LONGEST_LINE] + _too_long(line))
+
+
+def _too_long(line: str) -> str:
+    more = len(line) - LONGEST_LINE
+    return f" ({number(more)} more characters)" if more > 0 else ""
+
+
+def _toml_pieces(text: str) -> Iterator[Piece]:
+    for kind, value in _tokens("toml", text):
+        if kind.startswith(_STRING):
+            yield from _string_pieces(value)
+        else:
+            yield value, _style(kind, _TOML)
+
+
+def _string_pieces(value: str) -> Iterator[Piece]:
+    if "{{" not in value and "{%" not in value and "{#" not in value:
+        yield value, ""
+        return
+    for kind, part in _tokens("jinja", value):
+        yield part, _style(kind, _TEMPLATE)
+
+
+def _tokens(language: str, text: str) -> Iterator[Piece]:
+    """(kind, text) of every token; together they are the original text."""
+    left = len(text)
+    for kind, value in _lexer(language).get_tokens(text):
+        # the lexer adds a newline to every text
+        if part := value[:left]:
+            yield str(kind), part
+        left -= len(part)
+
+
+@lru_cache(maxsize=2)
+def _lexer(language: str) -> Any:
+    return Syntax("", language).lexer
+
+
+def _style(kind: str, styles: Styles) -> str:
+    return next((style for family, style in styles if kind.startswith(family)), "")
+
+
+def _numbered(lines: Sequence[Content], width: int) -> Iterator[Content]:
+    """Each line wrapped to the width beside its number."""
+    cells = len(str(len(lines)))
+    for place, line in enumerate(lines, 1):
+        for first, piece in enumerate(_wrapped(line, max(width - cells - 1, 8))):
+            yield Content.assemble((f"{'' if first else place:>{cells}} ", "dim"), piece)
+
+
+def _wrapped(line: Content, width: int) -> list[Content]:
+    return list(line.wrap(width)) if line.plain else [Content("")]
+
+
+def _cut(text: str, longest: int = LONGEST_PROMPT) -> tuple[str, int]:
+    """The text up to a maximum length, with long lines cut, and the number of characters left out."""
+    shown = "\n".join(line[:LONGEST_LINE] for line in text[:longest].split("\n"))
+    return shown, len(text) - len(shown)
+
+
+def _rest(more: int) -> Content:
+    return Content.styled(
+        f"({number(more)} more characters: “recjudge prompt show” prints all of them)", "dim"
+    )
+
+
+# ---- pane --------------------------------------------------------------------------------------------------------
+
+
+COLUMNS = (("prompt", 22), ("v", 3), ("protocol", 11), ("origin", 7), ("runs", 4))
+_LONGEST_CAUSE = 2_000
+_NEEDS = {
+    "list": "a list of a user",
+    "pair": "lists of two systems for one user",
+    "explanation": "an explanation",
+}
+_IMPORT = {"explanation": "explanations"}
+
+
+def prompt_label(row: StoredRow) -> str:
+    return f"{one_line(row['name'], 40)}@{row['version']}"
+
+
+def searched(row: StoredRow) -> str:
+    """The text in which a filter searches."""
+    return f"{row['name']}@{row['version']} {row['protocol']} {row['domain']} {row['origin']}".casefold()
+
+
+def prompt_cells(row: StoredRow) -> list[Text]:
+    own = row["origin"] != "shipped"
+    return [
+        Text(one_line(row["name"], 22)),
+        Text(str(row["version"]), justify="right"),
+        Text(one_line(row["protocol"], 11)),
+        # shipped prompts cannot be lost; a user's own are marked by a word and bold text
+        Text("yours" if row["origin"] == "user" else one_line(row["origin"], 7), "bold" if own else "dim"),
+        Text(number(row["runs"]) if row["runs"] else glyphs().none, justify="right"),
+    ]
+
+
+def case_heading(shown: CasePreview) -> str:
+    """`case 0000012 · user u7 · first als, then cooc`: the reader may know the systems, the judge never does."""
+    case = shown.case
+    if case is None:
+        return ""
+    dot = f" {glyphs().dot} "
+    parts = [f"case {case_number(case['id'])}", f"user {one_line(case['user_id'], 20)}"]
+    occasion = occasion_text(Occasion(case["context"], case["served_at"]))
+    parts += [occasion] if occasion else []
+    if shown.kind == "pair":
+        systems = [one_line(case["system_a"], 16), one_line(case["system_b"], 16)]
+        if shown.order == "ba":
+            systems.reverse()
+        return dot.join([*parts, f"first {systems[0]}, then {systems[1]}"])
+    parts += [f"item {one_line(case['item_id'], 16)}"] if case["item_id"] else []
+    return dot.join([*parts, f"by {one_line(case['system_a'], 16)}"])
+
+
+def systems_of(shown: CasePreview) -> str:
+    """The systems that the labels A and B mean, whatever the order shown; empty for other questions."""
+    if shown.case is None or shown.kind != "pair":
+        return ""
+    return f"A is {one_line(shown.case['system_a'], 40)}, B is {one_line(shown.case['system_b'], 40)}"
+
+
+def tokens_of(shown: CasePreview) -> str:
+    if shown.request is None:
+        return ""
+    low, high = estimate_prompt_tokens(shown.request.messages)
+    return f"{number(low)} to {number(high)} tokens"
+
+
+def text_layout(shown: PromptText) -> Layout:
+    """A prompt as a file, or a diff."""
+    if shown.error is not None:
+        return _error_layout(shown.error)
+    if shown.lines is None:
+        return lambda width: toml_content(shown.text, width)
+    lines = shown.lines
+    if not lines:
+        return lambda _: Content("The two texts are the same. Press D to compare with another prompt.")
+    return lambda width: diff_content(lines, width)
+
+
+def case_layout(shown: CasePreview) -> Layout:
+    """The text of a case, or why there is none."""
+    request = shown.request
+    if request is not None:
+        return lambda width: rendered_content(request.messages, width, glyphs())
+    if shown.error is not None:
+        return _error_layout(shown.error)
+    what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
+    message = f"""This project has no case that this prompt can show.
+
+It asks about {what}; a first run makes cases of what was imported.
+q  goes back: there  i  imports {kind}, and  r  n  starts a run"""
+    return lambda _: Content(message)
+
+
+def _error_layout(error: RecjudgeError) -> Layout:
+    parts = [(f"{glyphs().failed} {safe_text(error.title)}", "bold $error")]
+    parts += [(f"\n\n{safe_text(error.cause[:_LONGEST_CAUSE])}", "")] if error.cause else []
+    parts += [(f"\n\n{safe_text(error.next_step)}", "$accent")] if error.next_step else []
+    return lambda _: Content.assemble(*parts)
+
+
+# ---- table -------------------------------------------------------------------------------------------------------
+
+
+class PromptTable(SteadyTable):
+    """The cursor stays on its version when the rows change."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # the table's own `enter`, shown in the footer
+        Binding("enter", "select_cursor", "read", key_display="enter", id="prompts.open")
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(cursor_type="row", cell_padding=1)
+        self._shown: list[StoredRow] = []
+        for name, width in COLUMNS:
+            self.add_column(name, width=width, key=name)
+
+    def fill(self, rows: Sequence[StoredRow], stand_on: tuple[str, int] | None = None) -> bool:
+        """Replace the rows. Returns whether the cursor could be placed on the version `stand_on`, or else where it
+        was."""
+        here = self.current
+        wanted = stand_on or (here and _version(here))
+        self._shown = list(rows)
+        self.clear()
+        for row in rows:
+            self.add_row(*prompt_cells(row), key=str(row["id"]))
+        places = [place for place, row in enumerate(rows) if _version(row) == wanted]
+        if places:
+            self.move_cursor(row=places[0], animate=False)
+        return bool(places)
+
+    @property
+    def current(self) -> StoredRow | None:
+        """The row of the version under the cursor."""
+        if not self.row_count or not self.is_valid_row_index(self.cursor_row):
+            return None
+        key = self.coordinate_to_cell_key(Coordinate(self.cursor_row, 0)).row_key.value
+        return next((row for row in self._shown if str(row["id"]) == key), None)
+
+    def move(self, rows: int) -> None:
+        self.move_cursor(row=self.cursor_row + rows, animate=False)
+
+
+def _version(row: StoredRow) -> tuple[str, int]:
+    return row["name"], row["version"]
+
+
+# ---- picker ------------------------------------------------------------------------------------------------------
+
+
+class PromptPicker(Dialog[int | None]):
+    """`prompts` are (id, text shown); returns the chosen id, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", "close", key_display="esc", id="other_prompt.close"),
+        Binding("j", "move(1)", "down", show=False, id="other_prompt.down"),
+        Binding("k", "move(-1)", "up", show=False, id="other_prompt.up"),
+    ]
+
+    def __init__(self, prompts: Sequence[tuple[int, str]]) -> None:
+        super().__init__()
+        self._prompts = list(prompts)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content("Compare with")
+            rows = [Option(Content(one_line(label, 60))) for _, label in self._prompts]
+            yield Options(*rows, markup=False, compact=True)
+            yield DialogHint("enter choose   esc close")
+
+    def action_move(self, rows: int) -> None:
+        move_cursor(self.query_one(OptionList), rows)
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._prompts[event.option_index][0])
+
+
+# ---- screen ------------------------------------------------------------------------------------------------------
+
+
+View = Literal["text", "case", "diff"]
+_NOTHING_FOUND = "No prompt matches. Press / to change the filter."
+
+
+class PromptsScreen(EditingScreen):
+    """A list, and beside it the prompt under the cursor; in a narrow window, `enter` shows the prompt instead of the
+    list."""
+
+    CSS = """
+    PromptsScreen #prompts, PromptsScreen #prompt { border: round $primary; border-title-color: $accent; }
+    PromptsScreen #prompts:focus-within, PromptsScreen #prompt:focus { border: round $accent; }
+    PromptsScreen #prompts { width: 1fr; }
+    PromptsScreen #prompt { display: none; width: 1fr; }
+    PromptsScreen.-wide #prompts { width: 60; }
+    PromptsScreen.-wide #prompt { display: block; }
+    PromptsScreen.-reading #prompts { display: none; }
+    PromptsScreen.-reading #prompt { display: block; }
+    PromptsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
+    PromptsScreen #no-prompts { display: none; padding: 1 2; }
+    PromptsScreen.-empty DataTable { display: none; }
+    PromptsScreen.-empty #no-prompts { display: block; }
+    .-ascii PromptsScreen #prompts, .-ascii PromptsScreen #prompt, .-ascii PromptsScreen #prompts:focus-within,
+    .-ascii PromptsScreen #prompt:focus { border: ascii $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "case", "text/case", key_display="tab", priority=True, id="prompts.case"),
+        Binding("left", "step('previous')", "previous case", show=False, priority=True, id="prompts.previous"),
+        Binding("right", "step('next')", "next case", show=False, priority=True, id="prompts.next"),
+        Binding("number_sign", "number", "case by its number", show=False, key_display="#", id="prompts.number"),
+        Binding("o", "order", "other order", show=False, id="prompts.order"),
+        Binding("d", "diff", "diff", id="prompts.diff"),
+        Binding("D", "diff_with", "diff with another prompt", show=False, id="prompts.diff_with"),
+        Binding("E", "edit", "edit", id="prompts.edit"),
+        Binding("T", "try", "try", id="prompts.try"),
+        Binding("j", "move(1)", "next", show=False, id="prompts.down"),
+        Binding("k", "move(-1)", "previous", show=False, id="prompts.up"),
+        Binding("slash", "filter", "filter", key_display="/", id="prompts.filter"),
+        *COMMON,
+    ]  # fmt: skip
+
+    def __init__(
+        self, project_id: int, prompt: tuple[str, int] | None = None, case: tuple[str, int] | None = None
+    ) -> None:
+        """With `prompt` (name, version) and `case` (kind, id) it opens on that prompt as it reads for that case."""
+        super().__init__()
+        self.project_id = project_id
+        self.view: View = "text" if case is None else "case"
+        self.case: CasePreview | None = None
+        self.rows: list[StoredRow] = []
+        self._wanted = ""
+        self._places: dict[str, int] = {} if case is None else dict([case])
+        self._order: Order | None = None
+        self._against: int | None = None
+        self._select: tuple[str, int] | None = prompt
+        self._seen = False
+        self._ahead = 0
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", self.project_title(self.project_id), "Prompts")
+        yield FilterBar(lambda text: tuple(text.split()), "part of a name, protocol, domain or origin")
+        with Horizontal():
+            with Vertical(id="prompts") as box:
+                box.border_title = Content("Prompts")
+                yield PromptTable()
+                yield Static(Content(_NOTHING_FOUND), id="no-prompts")
+            yield TextPane(id="prompt")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(PromptTable).focus()
+        self._list()
+
+    def on_resize(self) -> None:
+        # the pane has just appeared beside the list and is empty
+        self.call_after_refresh(self._show)
+
+    # ---- the list
+
+    def _list(self) -> None:
+        self.background.start("list", listed, self._show_list)
+
+    def _show_list(self, rows: list[StoredRow]) -> None:
+        self.rows = rows
+        self._fill()
+
+    def _fill(self) -> None:
+        words = self._wanted.casefold().split()
+        shown = [row for row in self.rows if all(word in searched(row) for word in words)]
+        if self.query_one(PromptTable).fill(shown, self._select):
+            self._select = None
+        self.set_class(bool(self.rows) and not shown, "-empty")
+        count = f"{len(shown)}" if len(shown) == len(self.rows) else f"{len(shown)} of {len(self.rows)}"
+        self.query_one("#prompts").border_title = Content(f"Prompts ({count})")
+        self._show()
+
+    @property
+    def current(self) -> StoredRow | None:
+        """The row of the prompt under the cursor."""
+        return self.query_one(PromptTable).current
+
+    @on(DataTable.RowHighlighted)
+    def _moved(self) -> None:
+        self._against = None
+        self._show()
+
+    # ---- the pane
+
+    def _show(self) -> None:
+        """Read the content of the pane for the prompt under the cursor; does nothing while the pane is hidden."""
+        current, pane = self.current, self.query_one(TextPane)
+        self.refresh_bindings()
+        if current is None:
+            pane.border_title = Content("prompt")
+            pane.show(lambda _: Content(""))
+        elif not pane.display:
+            return
+        elif self.view == "case":
+            self._read_case(None)
+        elif self.view == "diff" and (before := self._before()) is not None:
+            names = (prompt_label(before), prompt_label(current))
+            job = partial(read_diff, before_id=before["id"], prompt_id=current["id"], names=names)
+            self.background.start("pane", job, self._show_text)
+        else:
+            self.view = "text"
+            self.background.start("pane", partial(read_text, prompt_id=current["id"]), self._show_text)
+
+    def _show_text(self, shown: PromptText) -> None:
+        current = self.current
+        if current is None or shown.prompt_id != current["id"]:
+            return
+        pane, self._seen = self.query_one(TextPane), False
+        title = f"{shown.names[0]} to {shown.names[1]}" if shown.names[1] else prompt_label(current)
+        pane.border_title = Content(one_line(title, 70))
+        pane.border_subtitle = Content(
+            one_line(current["description"] or "", 60) if not shown.names[1] else "diff"
+        )
+        pane.show(text_layout(shown))
+
+    def _read_case(self, step: Step | None) -> None:
+        if (current := self.current) is not None:
+            job = partial(
+                read_case,
+                project_id=self.project_id,
+                prompt_id=current["id"],
+                step=step,
+                order=self._order,
+                places=dict(self._places),
+            )
+            self.background.start("pane", job, self._show_case)
+
+    def _show_case(self, shown: CasePreview) -> None:
+        current = self.current
+        if current is None or shown.prompt_id != current["id"]:
+            return
+        # keep the scroll position from case to case
+        stay = (
+            self._shows_case()
+            and self.case is not None
+            and self.case.prompt_id == shown.prompt_id
+            and self._seen
+        )
+        self.case, self._seen, self._ahead = shown, True, 0
+        if shown.case is not None:
+            self._places[shown.kind] = shown.case["id"]
+        pane = self.query_one(TextPane)
+        pane.border_title = Content(one_line(f"{prompt_label(current)} {case_heading(shown)}", 100))
+        pane.border_subtitle = Content(self._case_hint(shown))
+        pane.show(case_layout(shown), stay=stay)
+        self.refresh_bindings()
+
+    def _case_hint(self, shown: CasePreview) -> str:
+        """The size of the text, and the keys of this view, for which the footer has no room."""
+        wanted = ("prompts.previous", "prompts.next", "prompts.order")
+        bindings = {
+            active.binding.id: active.binding for active in self.active_bindings.values() if active.enabled
+        }
+        keys = [self.app.get_key_display(bindings[name]) for name in wanted if name in bindings]
+        hints = [f"{' '.join(keys[:2])} case"] if len(keys) > 1 else []
+        hints += [f"{keys[2]} order"] if len(keys) > 2 else []
+        return "  ".join([*hints, tokens_of(shown)])
+
+    @on(DataTable.RowSelected)
+    def _read(self) -> None:
+        self._open_pane()
+        self._show()
+
+    def _open_pane(self) -> None:
+        self.add_class("-reading")
+        self.query_one(TextPane).focus()
+
+    def _turn_to(self, view: View) -> None:
+        """Change the view of the pane, and open the pane if only the list is visible."""
+        self.view = view
+        if not self.query_one(TextPane).display:
+            self._open_pane()
+        self._show()
+
+    # ---- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if isinstance(self.focused, Input):
+            return action in ("step_back", "app.command_palette")
+        if action in ("case", "diff", "diff_with", "edit", "try"):
+            return self.current is not None
+        if action in ("step", "number"):
+            return self._shows_case()
+        if action == "order":
+            return self._shows_case() and self.case is not None and len(self.case.orders) > 1
+        if action in ("filter", "move"):
+            return not self.has_class("-reading")
+        return super().check_action(action, parameters)
+
+    def _shows_case(self) -> bool:
+        seen = self.view == "case" and self.query_one(TextPane).display
+        return seen and self.case is not None and self.case.case is not None
+
+    def action_move(self, rows: int) -> None:
+        self.query_one(PromptTable).move(rows)
+
+    def action_case(self) -> None:
+        self._turn_to("text" if self.view == "case" else "case")
+
+    def action_step(self, direction: Literal["next", "previous"]) -> None:
+        if self.case is not None and self.case.case is not None:
+            # keys may arrive faster than texts are rendered
+            self._ahead += 1 if direction == "next" else -1
+            towards: Direction = "next" if self._ahead > 0 else "previous" if self._ahead else "at"
+            self._read_case(Step(towards, self.case.case["id"], max(abs(self._ahead), 1)))
+
+    def action_number(self, typed: str = "") -> None:
+        self.app.push_screen(AskLine("Case", "The number of a case of this project", typed), self._go_to_case)
+
+    def on_key(self, event: events.Key) -> None:
+        if (
+            event.character
+            and event.character.isdecimal()
+            and self._shows_case()
+            and not isinstance(self.focused, Input)
+        ):
+            event.stop()
+            self.action_number(event.character)
+
+    def _go_to_case(self, wanted: str | None) -> None:
+        if wanted is None:
+            return
+        digits = wanted.lstrip("#")
+        if digits.isascii() and digits.isdecimal() and len(digits) < 16:
+            self._read_case(Step("at", int(digits)))
+        else:
+            self.host.show_error(UsageError(f"“{one_line(wanted, 40)}” is not the number of a case"))
+
+    def action_order(self) -> None:
+        if self.case is not None and len(self.case.orders) > 1:
+            orders = self.case.orders
+            self._order = orders[(orders.index(self.case.order) + 1) % len(orders)]
+            self._read_case(None)
+
+    def action_diff(self) -> None:
+        if self.view == "diff":
+            self._turn_to("text")
+        elif self._before() is None:
+            self.action_diff_with()
+        else:
+            self._turn_to("diff")
+
+    def _before(self) -> StoredRow | None:
+        """The prompt to compare with: the chosen one, or else the previous version."""
+        current = self.current
+        if current is None:
+            return None
+        if self._against is not None:
+            return next((row for row in self.rows if row["id"] == self._against), None)
+        older = [r for r in self.rows if r["name"] == current["name"] and r["version"] < current["version"]]
+        return older[0] if older else None
+
+    def action_diff_with(self) -> None:
+        current = self.current
+        if current is None:
+            return
+        others = [(row["id"], prompt_label(row)) for row in self.rows if row["id"] != current["id"]]
+        # prompts of the same protocol first, because comparisons with other protocols are rarely useful
+        others.sort(key=lambda other: self._by_id(other[0])["protocol"] != current["protocol"])
+        self.app.push_screen(PromptPicker(others), self._compare)
+
+    def _by_id(self, prompt_id: int) -> StoredRow:
+        return next(row for row in self.rows if row["id"] == prompt_id)
+
+    def _compare(self, chosen: int | None) -> None:
+        if chosen is not None:
+            self._against = chosen
+            self._turn_to("diff")
+
+    def action_try(self) -> None:
+        from recjudge_tui.tui.trial import PromptTryScreen, Question
+
+        current = self.current
+        if current is None:
+            return
+        case = self.case.case if self._shows_case() and self.case else None
+        label, case_id = prompt_label(current), case["id"] if case is not None else None
+        question = Question(self.project_id, current["id"], label, case_id, self._order)
+        self.app.push_screen(PromptTryScreen(question, self._places))
+
+    def action_filter(self) -> None:
+        self.query_one(FilterBar).open()
+
+    @on(FilterBar.Applied)
+    def _filter(self, message: FilterBar.Applied) -> None:
+        self._wanted = message.text
+        self._fill()
+
+    @on(FilterBar.Closed)
+    def _back_to_table(self) -> None:
+        self.query_one(PromptTable).focus()
+
+    def action_step_back(self) -> None:
+        if self.has_class("-reading"):
+            self.remove_class("-reading")
+            self.query_one(PromptTable).focus()
+            self.refresh_bindings()
+        else:
+            self.action_leave()
+
+    def action_edit(self) -> None:
+        current = self.current
+        if current is not None:
+            self.edit_prompt(current["id"], current["name"])
+
+    def prompt_stored(self, name: str, version: int) -> None:
+        """Move the cursor to the new version as soon as it is listed."""
+        self._select = (name, version)
+        self._list()

@@ -1,1 +1,0 @@
-"""The Prompts screen: read, edit, compare and try prompts."""

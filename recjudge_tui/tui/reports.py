@@ -1,0 +1,613 @@
+"""Every declared report, each a tab: its answer, its table, and the cases behind each row one key away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import DataTable, Static
+
+from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
+from recjudge_tui.domain.options import OCCASIONS
+from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.errors import NotFoundError, RecjudgeError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.page import Page, render_page
+from recjudge_tui.reports.common.table import Row, Table, note_kind, readable, render
+from recjudge_tui.reports.common.table import Screen as Output
+from recjudge_tui.reports.common.writers.plain import text_columns
+from recjudge_tui.reports.declare import REPORTS, Report, make
+from recjudge_tui.reports.figures.marks import EVEN
+from recjudge_tui.reports.topics import Topic, topic_terms, topics
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.tui.dialogs import ChoiceField, ChoiceForm
+from recjudge_tui.tui.form import Form
+from recjudge_tui.tui.screens import COMMON, OccasionScreen, WrittenFile
+from recjudge_tui.tui.widgets import (
+    UNICODE,
+    ClickText,
+    DetailsPane,
+    FigureTable,
+    Glyphs,
+    KeyLine,
+    TextPane,
+    TopBar,
+    clickable,
+    glyphs,
+    interval,
+    tick,
+)
+
+PAPER = "paper"
+# reports that another screen shows, or that need more than a question and a rater
+_ELSEWHERE = ("runs", "cases", "verdicts", "imports", "rater", "gate", "compare", "estimate")
+_FIRST = ("leaderboard", "agreement", "flags", "metrics", "trend", "biases")
+TABS = tuple(
+    sorted(
+        (
+            name
+            for name, report in REPORTS.items()
+            if name.split()[0] not in _ELSEWHERE and report.section in ("Results", "Judge")
+        ),
+        key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST),
+    )
+)
+# the figure about the same cells
+_FIGURES = {"leaderboard": "q-matrix", "agreement": "confusion"}
+_MOST_ROWS = 1_000
+_AXIS = (12, 40)
+_EMPTY = """Nothing has been judged yet.
+
+Press i to import labels, and r, then n, to start a run."""
+
+
+class Chosen(NamedTuple):
+    """What the user chose to see: the tab, the question, and the values of each report's options."""
+
+    tab: str = "leaderboard"
+    topic: Topic | None = None
+    values: Mapping[str, Mapping[str, Any]] = {}
+
+
+class Made(NamedTuple):
+    """A report that was made, or the reason why it could not be; `values` are those that it was made with."""
+
+    tab: str
+    topics: tuple[Topic, ...]
+    topic: Topic | None
+    raters: tuple[str, ...]
+    systems: tuple[str, ...]
+    values: Mapping[str, Any]
+    content: Table | Page | str | None
+    error: RecjudgeError | None = None
+    rows: Table | None = None
+
+
+def load(db: Database, project_id: int, chosen: Chosen, occasions: OccasionFilter) -> Made:
+    """A report about the chosen question on these occasions; call it in a worker. A report that does not fit the project
+    is its error, so that the other tabs stay usable."""
+    from recjudge_tui.store.data import known_systems
+    from recjudge_tui.store.ratings import project_raters
+
+    project = Project.numbered(db, project_id)
+    known = topics(project)
+    topic = chosen.topic if chosen.topic in known else next(iter(known), None)
+    raters = tuple(rater.name for rater in project_raters(db, project_id).values() if rater.kind != "metric")
+    systems = tuple(sorted(known_systems(db, project_id)))
+    values: dict[str, Any] = {}
+    if chosen.tab == PAPER:
+        from recjudge_tui.reports.papers.runner import of_project
+
+        try:
+            paper = of_project(project)
+        except RecjudgeError as error:
+            return Made(PAPER, known, topic, raters, systems, values, None, error)
+        return Made(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
+    report = REPORTS[chosen.tab]
+    values = {**_of_topic(report, topic), **_required(report, raters), **chosen.values.get(chosen.tab, {})}
+    served = zip(OCCASIONS, (occasions.contexts, occasions.start, occasions.end), strict=True)
+    values |= {option.name: value for option, value in served if option in report.options and value}
+    try:
+        return Made(chosen.tab, known, topic, raters, systems, values, make(project, report, **values))
+    except NotFoundError as error:
+        if occasions != EVERY_OCCASION:
+            raise  # the filter names what is not there: the one before stays
+        return Made(chosen.tab, known, topic, raters, systems, values, None, error)
+    except RecjudgeError as error:
+        return Made(chosen.tab, known, topic, raters, systems, values, None, error)
+
+
+def _of_topic(report: Report, topic: Topic | None) -> dict[str, Any]:
+    """The question as options of the report; it is left to those that answer for all questions."""
+    if topic is None:
+        return {}
+    own = {"protocol": topic.protocol, "aspect": topic.aspect}
+    return {name: value for name, value in own.items() if report.name in _FIGURES and report.option(name)}
+
+
+def _required(report: Report, raters: Sequence[str]) -> dict[str, Any]:
+    """The first rater, where one must be named."""
+    option = report.option("rater")
+    return {"rater": raters[0]} if option is not None and option.required and raters else {}
+
+
+def row_filter(made: Made, row: Row, occasions: OccasionFilter, outcome: str = "system") -> str:
+    """The filter for the verdicts behind a row of a report; `outcome`: those that the system won, tied or lost."""
+    terms: list[Term] = []
+    values = dict(made.values) | {name: value for name, value in row.items() if value not in (None, "")}
+    protocol, aspect = values.get("protocol"), values.get("aspect")
+    if made.topic is not None and (protocol, aspect) in ((None, None), made.topic):
+        terms += topic_terms(made.topics, made.topic)
+    else:
+        terms += [
+            Term(key, ":", str(value)) for key, value in (("protocol", protocol), ("aspect", aspect)) if value
+        ]
+    raters = [str(values[name]) for name in ("rater", "rater_a", "rater_b") if values.get(name)]
+    terms += [whole_term("judge", name) for name in dict.fromkeys(raters) if name in made.raters]
+    system = row.get("system")
+    if system is not None and str(system) in made.systems:
+        terms.append(whole_term(outcome, str(system)))
+    terms += [
+        Term(key, ":", str(row[name]))
+        for key, name in (("label", "label"), ("flag", "issue"))
+        if row.get(name)
+    ]
+    if "rater_a" in row:
+        terms.append(Term("why", ":", "disagree"))
+    return VerdictFilter((*terms, *occasion_terms(occasions))).text()
+
+
+class ReportsScreen(OccasionScreen):
+    CSS = """
+    ReportsScreen #tabs { height: auto; padding: 0 1; }
+    ReportsScreen #answer { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
+    ReportsScreen #about { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
+    ReportsScreen .pane { border: round $primary; border-title-color: $accent; }
+    ReportsScreen .pane:focus-within { border: round $accent; }
+    ReportsScreen #body { height: 1fr; }
+    ReportsScreen #body > * { display: none; }
+    ReportsScreen #body.-table FigureTable, ReportsScreen #body.-page TextPane { display: block; }
+    ReportsScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
+                                scrollbar-size-horizontal: 1; }
+    ReportsScreen #details { max-height: 5; }
+    ReportsScreen.-tall #details { max-height: 10; }
+    .-ascii ReportsScreen .pane, .-ascii ReportsScreen .pane:focus-within { border: ascii $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "turn(1)", "report", key_display="tab", priority=True, id="reports.next"),
+        Binding("shift+tab", "turn(-1)", "report before", show=False, priority=True, id="reports.previous"),
+        Binding("m", "choose", "choose", id="reports.choose"),
+        Binding("o", "topic", "question", id="reports.topic"),
+        Binding("plus", "whole", "all columns", key_display="+", id="reports.whole"),
+        Binding("D", "explain", "definitions", id="reports.explain"),
+        Binding("f", "figures", "figures", id="reports.figures"),
+        Binding("e", "export", "export", id="reports.export"),
+        Binding("y", "copy", "copy the table", show=False, id="reports.copy"),
+        Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="reports.details_down"),
+        Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="reports.details_up"),
+        Binding("r", "runs", "runs", show=False, id="reports.runs"),
+        Binding("R", "compute", "compute again", show=False, id="reports.compute"),
+        Binding("P", "report('paper')", "the paper's table", show=False, id="reports.paper"),
+        *COMMON,
+    ]
+
+    def __init__(self, project_id: int, tab: str = "", occasion_text: str = "") -> None:
+        super().__init__(occasion_text)
+        self.project_id = project_id
+        self.made: Made | None = None
+        self._first = tab
+        self._chosen = Chosen()
+        self._whole = self._explain = self._was_live = False
+        self._table: Table | None = None
+        self._rows: tuple[Row, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", self.project_title(self.project_id), "Reports")
+        yield self.occasion_bar()
+        yield ClickText(id="tabs")
+        yield Static(Content.styled("computing", "dim"), id="answer")
+        yield Static(id="about")
+        with Vertical(id="body", classes="pane"):
+            yield FigureTable(id="table", cursor_type="row", cell_padding=1)
+            yield TextPane(id="page")
+        yield DetailsPane(id="details", classes="pane")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        kept = self.host.chosen.get((type(self).__name__, self.project_id))
+        if isinstance(kept, Chosen):
+            self._chosen = kept
+        if self._first:
+            self._chosen = self._chosen._replace(tab=self._first)
+        self.action_compute()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        live = any(run.project_id == self.project_id for run in active)
+        if self._was_live and not live:
+            self.action_compute()
+        self._was_live = live
+
+    # ---- the report
+
+    def action_compute(self) -> None:
+        self._show_tabs()
+        self.query_one("#body").border_subtitle = Content("computing")
+        self.host.chosen[type(self).__name__, self.project_id] = self._chosen
+        job = partial(load, project_id=self.project_id, chosen=self._chosen, occasions=self.occasions)
+        self.background.start("report", job, self._show, self._show_failure)
+
+    def occasions_changed(self) -> None:
+        self.action_compute()
+
+    def _show_tabs(self) -> None:
+        tabs, room = [], max(self.size.width - 2, 1)
+        for name in (*TABS, PAPER):
+            current = name == self._chosen.tab
+            text = Content.styled(
+                f"[{title_of(name)}]" if current else title_of(name), "bold $accent" if current else "dim"
+            )
+            tabs.append(clickable(text, f"screen.report({name!r})"))
+        lines: list[list[Content]] = [[]]
+        left = room
+        for tab in tabs:
+            if tab.cell_length > left:
+                lines.append([])
+                left = room
+            left -= tab.cell_length + 2
+            lines[-1].append(tab)
+        self.query_one("#tabs", Static).update(Content("\n").join(Content("  ").join(line) for line in lines))
+
+    def _show(self, made: Made) -> None:
+        self.made = made
+        self.occasions_shown()
+        self._chosen = self._chosen._replace(topic=made.topic)
+        self.query_one(TopBar).show(right=made.topic.text() if made.topic is not None else "")
+        self._fill()
+        self.refresh_bindings()
+
+    def _show_failure(self, error: RecjudgeError) -> None:
+        self.host.show_error(error)
+        self.query_one("#body").border_subtitle = Content("")
+        self.occasions_refused()
+
+    def _fill(self) -> None:
+        made = self.made
+        if made is None:
+            return
+        body = self.query_one("#body")
+        body.border_subtitle = Content("")
+        self._table = table = made.content if isinstance(made.content, Table) else None
+        answer, about = self.query_one("#answer", Static), self.query_one("#about", Static)
+        body.set_class(table is not None and bool(table.rows), "-table")
+        body.set_class(not body.has_class("-table"), "-page")
+        if table is not None and table.rows:
+            answer.update(Content(one_line(table.answer or table.title, 600)))
+            body.border_title = Content(one_line(table.title, max(self.size.width - 6, 20)))
+            self._fill_table(table, about)
+            if self.takes_keys:
+                self.query_one("#table").focus()
+        else:
+            answer.update(Content(one_line(table.answer, 600) if table is not None else ""))
+            about.update("")
+            body.border_title = Content(title_of(made.tab))
+            self.query_one(TextPane).show(partial(_page, made))
+            if self.takes_keys:
+                self.query_one("#page").focus()
+        self._show_details()
+
+    def _fill_table(self, table: Table, about: Static) -> None:
+        grid, look = self.query_one("#table", FigureTable), glyphs()
+        seen, _ = readable(table, whole=self._whole)
+        if self._whole or (len(seen.rows) < len(table.rows) and table.brief is None):
+            seen = table
+        cursor = grid.cursor_row
+        grid.clear(columns=True)
+        # the brief rows are those of the whole table, with fewer cells
+        self._rows = table.rows if len(seen.rows) == len(table.rows) else seen.rows
+        common, heads, lines = cells(seen, self._rows, self.size.width - 3, look)
+        about.update(Content(" · ".join(common)))
+        for place, head in enumerate(heads):
+            grid.add_column(head, key=str(place))
+        for line in lines[:_MOST_ROWS]:
+            grid.add_row(*line)
+        if grid.is_valid_row_index(cursor):
+            grid.move_cursor(row=cursor, animate=False)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._resized)
+
+    def _resized(self) -> None:
+        self._show_tabs()
+        self._fill()
+
+    def _row(self) -> Row | None:
+        at = self.query_one("#table", FigureTable).cursor_row
+        return self._rows[at] if self._table is not None and at < len(self._rows) else None
+
+    @on(DataTable.RowHighlighted)
+    def _show_details(self) -> None:
+        """The note of the row, then what is to be known about these data; definitions behind a key."""
+        made, row, look = self.made, self._row(), glyphs()
+        if made is None:
+            return
+        lines: list[Content] = []
+        if row is not None and row.get("note"):
+            lines.append(Content(one_line(row["note"], 400)))
+        if self._table is not None and self._table.rows:
+            shown, _ = readable(self._table, explain=self._explain, notes="some")
+            if len(self._rows) > _MOST_ROWS:
+                lines.append(
+                    Content(f"the first {_MOST_ROWS:,} of {len(self._rows):,} rows; an export has all")
+                )
+            for note in shown.notes:
+                style = "$warning" if note_kind(note) == "warning" else "dim"
+                mark = look.marked if note_kind(note) == "warning" else look.dot
+                lines.append(Content.styled(f"{mark} {one_line(note, 600)}", style))
+        pane = self.query_one(DetailsPane)
+        pane.display = bool(lines)
+        pane.show(Content("\n").join(lines))
+
+    # ---- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("choose", "whole", "explain", "copy", "export"):
+            content = None if self.made is None else self.made.content
+            table = isinstance(content, Table) and bool(content.rows)
+            possible = {
+                "choose": self.made is not None and self.made.tab != PAPER,
+                "export": content is not None,
+            }
+            return possible.get(action, table) and self.takes_keys
+        if action in ("turn", "topic", "figures", "report"):
+            return (
+                self.made is not None
+                and self.takes_keys
+                and (action != "figures" or self.made.topic is not None)
+            )
+        return super().check_action(action, parameters)
+
+    def action_report(self, name: str) -> None:
+        self._chosen = self._chosen._replace(tab=name)
+        self.action_compute()
+
+    def action_turn(self, by: int) -> None:
+        names = (*TABS, PAPER)
+        self.action_report(names[(names.index(self._chosen.tab) + by) % len(names)])
+
+    def action_whole(self) -> None:
+        self._whole = not self._whole
+        self._fill()
+
+    def action_explain(self) -> None:
+        self._explain = not self._explain
+        self._show_details()
+
+    def action_topic(self) -> None:
+        """Choose the question that the reports are about."""
+        if self.made is not None and self.made.topic is not None:
+            known = self.made.topics
+            options = [(str(at), topic.text()) for at, topic in enumerate(known)]
+            field = ChoiceField("topic", "question", options, str(known.index(self.made.topic)))
+            self.app.push_screen(ChoiceForm([field]), partial(self._ask_about, known))
+
+    def _ask_about(self, known: Sequence[Topic], chosen: dict[str, str] | None) -> None:
+        if chosen is not None:
+            values = {
+                tab: {name: value for name, value in given.items() if name not in ("protocol", "aspect")}
+                for tab, given in self._chosen.values.items()
+            }
+            self._chosen = self._chosen._replace(topic=known[int(chosen["topic"])], values=values)
+            self.action_compute()
+
+    def action_choose(self) -> None:
+        """The report's own options as a form."""
+        made = self.made
+        if made is None or made.tab == PAPER:
+            return
+        options = [option for option in REPORTS[made.tab].options if option not in OCCASIONS]
+        names = {
+            "protocol": dict.fromkeys(topic.protocol for topic in made.topics),
+            "aspect": dict.fromkeys(topic.aspect for topic in made.topics),
+            **dict.fromkeys(("rater", "raters", "truth", "quality", "crowd", "first", "second"), made.raters),
+            **dict.fromkeys(("systems", "system"), made.systems),
+        }
+        offered = {name: [(word, word) for word in words] for name, words in names.items()}
+        self.app.push_screen(Form(title_of(made.tab), options, made.values, offered), self._choose)
+
+    def _choose(self, given: dict[str, Any] | None) -> None:
+        if given is None or self.made is None:
+            return
+        values = dict(self._chosen.values) | {self._chosen.tab: given}
+        topic = self.made.topic
+        asked = Topic(str(given.get("protocol")), str(given.get("aspect")))
+        self._chosen = self._chosen._replace(
+            values=values, topic=asked if asked in self.made.topics else topic
+        )
+        self.action_compute()
+
+    def action_figures(self) -> None:
+        """The figures of the raters in the row under the cursor."""
+        from recjudge_tui.tui.figures import FiguresScreen
+
+        made, row = self.made, self._row() or {}
+        if made is None or made.topic is None:
+            return
+        options = (("rater_a", "rater"), ("rater_b", "truth"), ("rater", "rater"))
+        chosen = {option: str(row[key]) for key, option in options if row.get(key)}
+        name = _FIGURES.get(made.tab, "q-matrix")
+        self.app.push_screen(FiguresScreen(self.project_id, made.topic, name, chosen, self.occasion_text))
+
+    def action_export(self) -> None:
+        made = self.made
+        content = None if made is None else made.rows or made.content
+        if made is None or content is None:
+            return
+        name = f"{made.tab.replace(' ', '-')}.csv"
+        if isinstance(content, Table):
+            self.ask_export(name, lambda _: content)
+        else:
+            hint = "The file's ending says what is written: .txt .md .html .json .csv .tex"
+            self.ask_file(name, hint, partial(_write_page, content=content))
+
+    def action_copy(self) -> None:
+        """Copy the table as Markdown, CSV or LaTeX."""
+        options = [("md", "Markdown"), ("csv", "CSV"), ("latex", "LaTeX")]
+        if self._table is not None:
+            self.app.push_screen(ChoiceForm([ChoiceField("format", "copy as", options, "md")]), self._copy)
+
+    def _copy(self, chosen: dict[str, str] | None) -> None:
+        if chosen is not None and self._table is not None:
+            from recjudge_tui.tui.decisions import copy_text
+
+            table, _ = readable(self._table, whole=self._whole)
+            copy_text(self, render(table, chosen["format"]).text)
+
+    def action_scroll_details(self, lines: int) -> None:
+        self.query_one("#details").scroll_relative(y=lines, animate=False)
+
+    @on(DataTable.RowSelected)
+    def _open_cases(self) -> None:
+        row, made = self._row(), self.made
+        if row is None or made is None:
+            return
+        if row.get("wins") is not None and row.get("system") is not None:
+            counts = [(key, count) for key, name in _OUTCOMES if isinstance(count := row.get(name), int)]
+            options = [("system", "all"), *((key, f"{key}: {count:,}") for key, count in counts)]
+            field = ChoiceField("outcome", "cases", options, "system")
+            self.app.push_screen(ChoiceForm([field]), partial(self._open_outcome, row))
+        else:
+            self._open(row_filter(made, row, self.occasions))
+
+    def _open_outcome(self, row: Row, chosen: dict[str, str] | None) -> None:
+        if chosen is not None and self.made is not None:
+            self._open(row_filter(self.made, row, self.occasions, chosen["outcome"]))
+
+    def _open(self, filter_text: str) -> None:
+        from recjudge_tui.tui.triage import CasesScreen
+
+        self.app.push_screen(CasesScreen(self.project_id, filter_text))
+
+    def action_step_back(self) -> None:
+        self.action_leave()
+
+
+_OUTCOMES = (("won", "wins"), ("tied", "ties"), ("lost", "losses"))
+
+
+def title_of(name: str) -> str:
+    return name.removeprefix("robustness ").removesuffix(" show")
+
+
+def cells(
+    table: Table, rows: Sequence[Row], width: int, look: Glyphs
+) -> tuple[list[str], list[Text], list[list[Text]]]:
+    """What all rows share, the headings, and the cells of each row, for a table this wide; `rows` have its figures.
+
+    A text that is the same in all rows stands above; minor columns that do not fit are left out, the last one first; an
+    interval is drawn on one axis where there is room.
+    """
+    columns, _ = text_columns(table)
+    shared = [c for c in columns if len(table.rows) > 1 and not c.number and len(set(c.cells)) == 1]
+    if len(shared) == len(columns):
+        shared = []
+    kept = [column for column in columns if column not in shared]
+    widths = [max(cell_len(column.label), *map(cell_len, column.cells)) + 2 for column in kept]
+    while sum(widths) > width and any(column.minor for column in kept):
+        at = max(place for place, column in enumerate(kept) if column.minor)
+        del kept[at], widths[at]
+    heads = [Text(column.label, justify="right" if column.number else "left") for column in kept]
+    lines = [
+        [
+            Text(cell, justify="right" if column.number else "left")
+            for cell, column in zip(row, kept, strict=True)
+        ]
+        for row in zip(*(column.cells for column in kept), strict=True)
+    ]
+    ends = [place + 1 for place, column in enumerate(kept) if column.interval or column.label.endswith("CI")]
+    room = min(width - sum(widths) - 2, _AXIS[1])
+    name, even = _value_name(rows), EVEN.get(str(table.settings.get("method", "")))
+    bounds = _bounds(rows, name) if len(ends) == 1 and name and room >= _AXIS[0] else None
+    if bounds is not None:
+        percent = 100 if any(column.label.endswith("%") for column in kept[: ends[0]]) else 1
+        low, high = tick(bounds[0] * percent), tick(bounds[1] * percent)
+        heads.insert(ends[0], Text(low + high.rjust(room - len(low))))
+        for row, line in zip(rows, lines, strict=True):
+            values = (_real(row.get("ci_low")), _real(row.get(name)), _real(row.get("ci_high")))
+            line.insert(ends[0], Text(interval(*values, bounds, room, look, even), "cyan"))
+    return [f"{column.label}: {column.cells[0]}" for column in shared], heads, lines
+
+
+def _value_name(rows: Sequence[Row]) -> str:
+    """The figure that the interval is about: the nearest number before it; none where the rows have no interval."""
+    for row in rows:
+        names = list(row)
+        if _real(row.get("ci_low")) is not None:
+            before = [name for name in names[: names.index("ci_low")] if isinstance(row[name], float)]
+            low, high = _real(row.get("ci_low")), _real(row.get("ci_high"))
+            inside = [
+                n
+                for n in before
+                if low is not None and high is not None and low <= float(str(row[n])) <= high
+            ]
+            return inside[-1] if inside else ""
+    return ""
+
+
+def _bounds(rows: Sequence[Row], name: str) -> tuple[float, float] | None:
+    """The ends of the axis: where the figures lie. One huge interval is clipped, and shrinks no other."""
+    values = sorted(v for row in rows if (v := _real(row.get(name))) is not None)
+    spans = sorted(
+        high - low
+        for row in rows
+        if (low := _real(row.get("ci_low"))) is not None and (high := _real(row.get("ci_high"))) is not None
+    )
+    if not values or not spans:
+        return None
+    usual = spans[len(spans) // 2] or spans[-1]
+    low, high = values[0] - usual, values[-1] + usual
+    ends = [end for row in rows for key in ("ci_low", "ci_high") if (end := _real(row.get(key))) is not None]
+    if min(ends) >= 0 and max(ends) <= 1:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return (low, high) if high > low else None
+
+
+def _real(value: object) -> float | None:
+    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
+
+
+def _page(made: Made, width: int) -> Content:
+    """A page, a text, an empty table or the reason why there is none."""
+    if made.error is not None:
+        parts = [part for part in (made.error.title, made.error.cause, made.error.next_step) if part]
+        if made.topic is None:
+            parts = [_EMPTY]
+        return Content("\n".join(map(safe_text, parts)))
+    content, output = made.content, Output(width, unicode=glyphs() is UNICODE)
+    if isinstance(content, Page):
+        return Content(render_page(content, "text", output).text)
+    if isinstance(content, Table):
+        return Content(_EMPTY if made.topic is None else render(readable(content)[0], "text", output).text)
+    return Content(safe_text(content or ""))
+
+
+def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
+    """Write a page to a new file. Raises RecjudgeError when it exists, UsageError for an unknown ending."""
+    from recjudge_tui.reports.common.table import format_of_file, save_text
+
+    if path.exists():
+        raise RecjudgeError(f"{path} exists already", next_step="Give another name.")
+    text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
+    save_text(text, path)
+    return WrittenFile(path, path.stem)

@@ -1,0 +1,1303 @@
+"""The runs of a project, and the monitor of one."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import ClassVar, Literal, NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.coordinate import Coordinate
+from textual.timer import Timer
+from textual.widgets import DataTable, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from recjudge_tui.domain.occasions import occasion_text
+from recjudge_tui.domain.protocols import compares_lists, protocol_facts, with_unit
+from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
+from recjudge_tui.domain.text import money, one_line, quantity, safe_text
+from recjudge_tui.errors import RunError
+from recjudge_tui.reports.runs import (
+    RunWatch,
+    cost_range,
+    eta_s,
+    reused_words,
+    run_differences,
+    run_watch,
+    seconds_until,
+    worked_s,
+)
+from recjudge_tui.runs import start
+from recjudge_tui.runs.control.concurrency import step_concurrency
+from recjudge_tui.runs.control.lease import is_active, refuse_when_active, stop_and_wait
+from recjudge_tui.store.database import Database, StoredRow, now
+from recjudge_tui.store.runs import (
+    ActiveRun,
+    FinishedCall,
+    VerdictCount,
+    delete_run,
+    list_runs,
+    set_wanted,
+    verdict_counts,
+)
+from recjudge_tui.tui.dialogs import Confirm, Notice
+from recjudge_tui.tui.screens import (
+    COMMON,
+    IMPORT,
+    Background,
+    BaseScreen,
+    ExportScreen,
+    FilterBar,
+    ImportScreen,
+    host_of,
+)
+from recjudge_tui.tui.widgets import (
+    Glyphs,
+    KeyLine,
+    Options,
+    SteadyTable,
+    TextPane,
+    TopBar,
+    ago,
+    case_number,
+    fit,
+    glyphs,
+    middle,
+    move_cursor,
+    number,
+    short_label,
+    spark,
+    stacked,
+    title_rule,
+    wrapped,
+)
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+
+RunStatus = Literal[
+    "running", "pausing", "stopping", "interrupted", "planned", "paused", "stopped", "done", "failed"
+]
+Fact = tuple[str, str]
+RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
+
+_STYLES: dict[RunStatus, str] = {
+    "running": "bold $success",
+    "pausing": "bold $warning",
+    "stopping": "bold $warning",
+    "interrupted": "bold $warning",
+    "paused": "bold $warning",
+    "stopped": "bold $warning",
+    "failed": "bold $error",
+    "done": "bold",
+    "planned": "bold",
+}
+
+
+_THIS_MACHINE = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(:\d+)[^\s,]*")
+_STATUS_WHILE_ACTIVE: dict[Wanted, RunStatus] = {"run": "running", "pause": "pausing", "stop": "stopping"}
+
+
+def status_of(state: RunState, wanted: Wanted, *, active: bool) -> RunStatus:
+    """The status of a run; one stored as running while no process works on it was interrupted."""
+    if active:
+        return _STATUS_WHILE_ACTIVE[wanted]
+    return "interrupted" if state == "running" else state
+
+
+def status_glyph(status: RunStatus, look: Glyphs) -> str:
+    return {
+        "running": look.running,
+        "pausing": look.paused,
+        "paused": look.paused,
+        "stopping": look.stopped,
+        "stopped": look.stopped,
+        "interrupted": look.marked,
+        "failed": look.failed,
+        "done": look.done,
+        "planned": look.empty,
+    }[status]
+
+
+def status_content(status: RunStatus, look: Glyphs) -> Content:
+    return Content.styled(f"{status_glyph(status, look)} {status}", _STYLES[status])
+
+
+def other_content(watch: RunWatch, look: Glyphs, *, active: bool) -> Content:
+    """The other stage in a line: `pairwise  run 2 ▶ running 3/12 25%   press n to see it`; empty where there is none."""
+    other = watch.other
+    if other is None:
+        return Content("")
+    status = status_of(other.state, other.wanted, active=active)
+    share = f" {other.finished / other.calls:.0%}" if other.calls else ""
+    return Content.assemble(
+        (f"{other.protocol} ", "dim"),
+        f"run {other.run_id} ",
+        status_content(status, look),
+        f"  {number(other.finished)}/{number(other.calls)}{share}   ",
+        ("press n to see it", "dim"),
+    )
+
+
+def next_step(status: RunStatus, watch: RunWatch) -> str:
+    """The next step for an inactive run; empty while it is active or when nothing is left."""
+    left = watch.progress.outstanding
+    if status == "interrupted":
+        return "Interrupted: its process is gone. Press p to resume; stored answers are kept."
+    if status in ("paused", "stopped", "planned") or (status == "failed" and left):
+        return f"{number(left)} calls are outstanding: press p to resume."
+    return ""
+
+
+def clock(seconds: float) -> str:
+    """`00:12:41`."""
+    whole = int(max(seconds, 0))
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def setup_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
+    settings, dot = watch.settings, f" {look.dot} "
+    judge = [one_line(watch.judge.spec, 60)]
+    if watch.rater != watch.judge.spec:
+        judge.append(f"as {one_line(watch.rater, 40)}")
+    judge += [one_line(url, 60) for url in watch.judge.base_urls]
+    keys = [watch.judge.api_key_env] if watch.judge.api_key_env else []
+    keys += [f"{variable} as {name}" for name, variable in watch.judge.header_env]
+    lists = [one_line(", ".join(settings.systems) or "all systems", 60)]
+    if settings.protocol not in with_unit("explanation"):
+        lists.insert(0, f"top {settings.top_k}")
+    if settings.baseline:
+        lists.append(f"against {one_line(settings.baseline, 30)}")
+    if settings.images:
+        lists.append("images shown")
+    if settings.aspects == "single":
+        lists.append("aspects one by one")
+    if settings.shots != "none":
+        lists.append({"one": "one example for all", "personal": "one example per user"}[settings.shots])
+    if settings.profile == "llm":
+        lists.append("profile written first")
+    return [
+        ("judge", dot.join(judge)),
+        *(("" if at else "sends", one_line(key, 60)) for at, key in enumerate(keys)),
+        ("prompt", one_line(watch.prompt, 60)),
+        ("cases", dot.join([cases_chosen(settings), *lists])),
+    ]
+
+
+def cases_chosen(settings: RunSettings) -> str:
+    if settings.sample is not None:
+        return f"sample {number(settings.sample)} seed {settings.seed}"
+    return "all" if settings.limit is None else f"first {number(settings.limit)}"
+
+
+def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
+    settings, progress, dot = watch.settings, watch.progress, f" {look.dot} "
+    how = [at_once(watch, look)]
+    if compares_lists(settings.protocol):
+        how.append("swap" if settings.swap else "no swap")
+    if progress.cached:
+        how.append(f"cache {progress.cached / max(progress.done, 1):.0%}")
+    calls = dot.join([quantity(progress.calls, "call"), *how])
+    if watch.estimate is None:
+        return [("plan", calls)]
+    used = "" if progress.cost_usd is None else f"; {money(progress.cost_usd)} so far"
+    facts = [
+        ("plan", calls),
+        ("tokens", tokens_expected(watch.estimate, look)),
+        ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
+    ]
+    if watch.state == "running" and (left := seconds_until(watch.waiting_until)) > 0:
+        facts.append(("waits", f"{left:.0f} s more, because the server asked for a pause"))
+    return facts
+
+
+def at_once(watch: RunWatch, look: Glyphs) -> str:
+    """`4 at once`, or `4 → 8 at once` until the run has adopted the new number."""
+    now, wanted = watch.concurrency, watch.wanted_concurrency
+    if wanted is None or wanted == now:
+        return f"{now} at once" if now else "concurrency auto"
+    return f"{now or 'auto'} {'->' if look.bar.isascii() else '→'} {wanted} at once"
+
+
+def tokens_expected(estimate: Estimate, look: Glyphs) -> str:
+    if not estimate.tokens_out:
+        return "none"
+    low, high = short_count(estimate.tokens_in_low), short_count(estimate.tokens_in_high)
+    span = low if low == high else f"{low} to {high}"
+    return f"~{span} in {look.dot} ~{short_count(estimate.tokens_out)} out"
+
+
+def short_count(value: int) -> str:
+    """`940`, `12k`, `1.9M`."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            shown = value / size
+            return f"{shown:.1f}{unit}" if shown < 10 else f"{shown:.0f}{unit}"
+    return str(value)
+
+
+def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool) -> Content:
+    """The bar, the counts, the pace or the reason for waiting, and the tally of each system if the run compares lists."""
+    progress = watch.progress
+    finished = progress.done + progress.failed
+    share = finished / progress.calls if progress.calls else 1.0
+    tail = f"  {number(finished)}/{number(progress.calls)} {share:4.0%}"
+    waits = waiting_text(watch, look) if active else ""
+    if active and progress.outstanding and not waits:
+        left = eta_s(watch)
+        tail += f"  eta {_short_time(left) if left is not None else look.none}"
+    room = max(width - 6 - cell_len(tail), 8)
+    calls = max(progress.calls, 1)
+    fresh = (progress.done - progress.cached) / calls
+    bar = stacked(
+        [
+            (progress.cached / calls, "=" if look.bar.isascii() else "▓", "$accent"),
+            (fresh, look.bar, "$success"),
+            (progress.failed / calls, "x" if look.bar.isascii() else "▒", "$error"),
+        ],
+        room,
+        look,
+    )
+    pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width, look)
+    lines = [Content.assemble(("total ", "dim"), bar, tail), _counts(watch, look), pace]
+    if compares_lists(watch.settings.protocol):
+        lines.append(standings_line(watch, width, look))
+    return Content("\n").join(lines)
+
+
+def waiting_text(watch: RunWatch, look: Glyphs) -> str:
+    """`waiting: no connection to :9100, 4 calls, next try in 12 s`; empty while the server is reached."""
+    if watch.state != "running" or not watch.retry_why:
+        return ""
+    why = one_line(_THIS_MACHINE.sub(r"\1", watch.retry_why), 100)
+    left = seconds_until(watch.retry_at)
+    due = f"next try in {left:.0f} s" if left >= 1 else "trying again"
+    return f"{look.paused} waiting: {why}, {due}"
+
+
+def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
+    """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% of 44 flip with the order`, with as many systems as fit.
+
+    Counts without intervals: they are read again and again during a run, and an ordinary interval is not valid for that.
+    """
+    marked = watch.marked
+    parts: list[str] = []
+    flips = ""
+    if marked.both_orders:
+        share = marked.flips / marked.both_orders
+        flips = f"   {look.marked if share else look.dot} {share:.0%} of {number(marked.both_orders)} flip with the order"
+    room = width - cell_len(flips) - 6
+    for tally in watch.tallies:
+        counts = (tally.won, tally.tied, tally.lost)
+        text = f"{one_line(tally.system, 24)} {'/'.join(map(number, counts))}"
+        room -= cell_len(text) + 3
+        if room < 0 and parts:
+            break
+        parts.append(text)
+    stand = f" {look.dot} ".join(parts) or "no verdict yet"
+    return Content.assemble(("W/T/L ", "dim"), stand, (flips, "$warning" if marked.flips else "dim"))
+
+
+def _counts(watch: RunWatch, look: Glyphs) -> Content:
+    progress, gap = watch.progress, "   "
+    failed = f"{look.failed} {number(progress.failed)} failed"
+    parts: list[str | tuple[str, str]] = [f"{look.done} {number(progress.done)} done"]
+    parts += [gap, (failed, "$error" if progress.failed else "")]
+    if progress.cached:
+        parts += [gap, (f"{number(progress.cached)} cached", "$accent")]
+    if reused := reused_words(progress):
+        parts += [gap, (reused, "dim")]
+    flagged = watch.marked.flagged
+    parts += [gap, (f"{look.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
+    if watch.trouble.retried:
+        parts += [gap, f"{number(watch.trouble.retried)} retried"]
+    kinds = ", ".join(
+        f"{one_line(kind, 20).replace('_', ' ')} {number(n)}" for kind, n in watch.trouble.kinds
+    )
+    if kinds:
+        parts += [gap, (kinds, "dim")]
+    return Content.assemble(*parts)
+
+
+def _pace(watch: RunWatch, width: int, look: Glyphs) -> Content:
+    pace = watch.pace
+    if pace.rate is None:
+        return Content.styled("rate/s  no two calls finished yet", "dim")
+    drawn = spark(pace.rates, max(width - 40, 8), look)
+    p95 = look.none if pace.p95_s is None else _short_time(pace.p95_s)
+    bucket = f"   each bar {_short_time(pace.width_s)}"
+    return Content.assemble(
+        ("rate/s ", "dim"), (drawn, "$accent"), f" {pace.rate:.1f}/s   p95 {p95}", (bucket, "dim")
+    )
+
+
+def call_line(call: FinishedCall, width: int, look: Glyphs) -> Content:
+    """`✓ 0004410 A|B B  2.1 s  u17  als | cooc` for an answer, `✗ 0004372  timeout: …` for a failure."""
+    shown = ""
+    if call.order:
+        shown = " A|B" if call.order == "ab" else " B|A"
+    if call.error_kind:
+        head = f"{look.failed} {case_number(call.case_id)}{shown} "
+        tries = f" {look.dot} {call.attempts} attempts" if call.attempts > 1 else ""
+        text = f"{call.error_kind.replace('_', ' ')}: {one_line(call.error, 300)}"
+        return Content.assemble(
+            (head, "$error"), one_line(text, max(width - cell_len(head) - cell_len(tries), 8)), (tries, "dim")
+        )
+    systems = " | ".join(name for name in (call.system_a, call.system_b) if name)
+    took = "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
+    flags = f"{look.marked} {call.flags} flagged" if call.flags else ""
+    answer = _answer(call)
+    # several answers use the space of the flags, which only calls about one aspect have
+    several = len(answer) > 8 and not flags
+    about = (one_line(call.user_id, 24), one_line(occasion_text(call.occasion), 40), one_line(systems, 40))
+    who = "  ".join(part for part in about if part)
+    room = max(width - 49, 8)
+    return Content.assemble(
+        (f"{look.done} ", "$success"),
+        f"{case_number(call.case_id)}{shown:5}",
+        (_cell(answer, 22 if several else 9), "bold"),
+        (_cell(took, 8), "dim"),
+        ("" if several else _cell(flags, 13), "$warning"),
+        (_cell(who, room), "dim"),
+    )
+
+
+def _answer(call: FinishedCall) -> str:
+    """What a call answered: one label, or the first letters of several; a call without answers wrote a profile."""
+    labels = call.label.split(", ")
+    if labels == [""]:
+        return "profile"
+    if len(labels) == 1:
+        return short_label(call.label)
+    return " ".join(label[:1] if label.isalpha() else label for label in labels)
+
+
+def _cell(text: str, width: int) -> str:
+    line = one_line(text, max(width - 1, 1))
+    return set_cell_size(line, width)
+
+
+def _short_time(seconds: float) -> str:
+    """`0.03 s`, `2.1 s`, `45 s`, `16m`, `2h 05m`."""
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    if seconds < 90:
+        return f"{seconds:.1f} s" if seconds < 10 and seconds != int(seconds) else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes}m" if minutes < 90 else f"{minutes // 60}h {minutes % 60:02d}m"
+
+
+def facts_content(facts: Sequence[Fact], width: int | None = None) -> Content:
+    """A line for each fact; where a width is given, as many lines as it needs, each below its first word."""
+    wide = max(len(name) for name, _ in facts) + 1
+    lines: list[Content] = []
+    for name, text in facts:
+        parts = [text] if width is None else wrapped(text, max(width - wide, 8)) or [""]
+        lines += [
+            Content.assemble(((name if at == 0 else "").ljust(wide), "dim"), part)
+            for at, part in enumerate(parts)
+        ]
+    return Content("\n").join(lines)
+
+
+# ---- details -----------------------------------------------------------------------------------------------------
+
+
+_LONGEST_ERROR = 2000
+_SYSTEMS = 12
+
+
+class RunDetails(NamedTuple):
+    """`counts`: the verdicts on each system or pair of systems by label."""
+
+    watch: RunWatch
+    counts: tuple[VerdictCount, ...]
+
+
+def read_details(db: Database, run_id: int) -> RunDetails:
+    """Reads every call and verdict of the run, so call it in a worker."""
+    return RunDetails(run_watch(db, run_id, newest=20), tuple(verdict_counts(db, run_id)))
+
+
+def details_content(
+    details: RunDetails, status: RunStatus, differs: Sequence[str], width: int, look: Glyphs
+) -> Content:
+    watch = details.watch
+    setup = [*setup_facts(watch, look), *estimate_facts(watch, look)]
+    if differs:
+        setup.append(("differs", f" {look.dot} ".join(differs)))
+    parts = [
+        ("Setup", facts_content(setup, width)),
+        ("Calls and verdicts", _calls(watch, status, width, look)),
+        *_verdicts(details, width, look),
+        *_errors(watch, status, width, look),
+    ]
+    lines: list[Content] = []
+    for title, text in parts:
+        lines += [*([Content("")] if lines else []), title_rule(title, width, look), text]
+    return Content("\n").join(lines)
+
+
+def _calls(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> Content:
+    progress, active = watch.progress, status in ("running", "pausing", "stopping")
+    finished, calls = progress.done + progress.failed, max(progress.calls, 1)
+    done = (
+        f"  {number(finished)} of {quantity(progress.calls, 'call')}  {clock(worked_s(watch, active=active))}"
+    )
+    lines = [Content.assemble(status_content(status, look), (done, "dim"))]
+    if finished < progress.calls or progress.failed:
+        failed = (progress.failed / calls, "x" if look.bar.isascii() else "▒", "$error")
+        lines.append(stacked([(progress.done / calls, look.bar, "$success"), failed], width, look))
+    if active and (waits := waiting_text(watch, look)):
+        lines.append(Content.styled(waits, "bold $warning"))
+    facts: list[Fact] = [("failed", number(progress.failed))] if progress.failed else []
+    if progress.cached:
+        facts.append(("cached", f"{number(progress.cached)} answers were already known"))
+    if reused := reused_words(progress):
+        facts.append(("prompts", reused))
+    if watch.trouble.retried:
+        facts.append(("retried", f"{number(watch.trouble.retried)} answered at a later attempt"))
+    marked = watch.marked
+    facts.append(("flagged", f"{quantity(marked.flagged, 'verdict')} with a flagged item"))
+    if marked.both_orders:
+        share = marked.flips / marked.both_orders
+        facts.append(("flips", f"{share:.0%} of {number(marked.both_orders)} flip with the order"))
+    return Content("\n").join([*lines, facts_content(facts, width)])
+
+
+def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, Content]]:
+    """A line for each system: wins, ties and losses, or how often it got each label."""
+    watch, labels = details.watch, protocol_facts(details.watch.settings.protocol).labels
+    heads: tuple[str, ...]
+    rows: list[tuple[str, tuple[int, ...]]]
+    if compares_lists(watch.settings.protocol):
+        heads = ("won", "tied", "lost")
+        rows = [(s.system, (s.won, s.tied, s.lost)) for s in watch.tallies]
+    elif labels:
+        heads = tuple(short_label(name) for name in labels.values())
+        rows = _by_label(details.counts, tuple(labels))
+    else:
+        return []
+    if not rows:
+        return []
+    cells = [max(len(head), *(len(number(row[1][at])) for row in rows)) + 2 for at, head in enumerate(heads)]
+    longest = max(cell_len(one_line(system, 80)) for system, _ in rows[:_SYSTEMS])
+    room = min(longest, max(width - sum(cells), 8))
+    lines = [Content.styled(" " * room + "".join(map(str.rjust, heads, cells)), "dim")]
+    for system, figures in rows[:_SYSTEMS]:
+        name = fit(middle(one_line(system, 80), room, look), room, look)
+        lines.append(Content(name + "".join(map(str.rjust, map(number, figures), cells))))
+    if len(rows) > _SYSTEMS:
+        lines.append(Content.styled(f"{number(len(rows) - _SYSTEMS)} more systems", "dim"))
+    return [("Verdicts by system", Content("\n").join(lines))]
+
+
+def _by_label(counts: Sequence[VerdictCount], values: Sequence[float]) -> list[tuple[str, tuple[int, ...]]]:
+    """(system, its verdicts with each of the values), the system with the best mean first."""
+    tallies: dict[str, dict[float, int]] = {}
+    for count in counts:
+        tally = tallies.setdefault(count.system_a, dict.fromkeys(values, 0))
+        tally[count.value] = tally.get(count.value, 0) + count.verdicts
+    means = {
+        system: sum(v * n for v, n in tally.items()) / sum(tally.values())
+        for system, tally in tallies.items()
+    }
+    order = sorted(tallies, key=lambda system: (-means[system], system))
+    return [(system, tuple(tallies[system][value] for value in values)) for system in order]
+
+
+def _errors(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> list[tuple[str, Content]]:
+    lines = []
+    if status == "failed" and watch.error:
+        lines.append(Content.styled(safe_text(watch.error[:_LONGEST_ERROR]), "$error"))
+    for kind, count in watch.trouble.kinds:
+        error = next((call.error for call in watch.failed if call.error_kind == kind), "")
+        head = f"{number(count)} {look.times} {one_line(kind, 30).replace('_', ' ')}"
+        lines += [Content.styled(head, "bold $error"), Content(one_line(error, 3 * width))]
+    return [("Errors", Content("\n").join(lines))] if lines else []
+
+
+# ---- run pane ----------------------------------------------------------------------------------------------------
+
+
+_REST_S = 0.06
+
+
+class PaneRun(NamedTuple):
+    """A run of the list; it is read again when one of these has changed."""
+
+    run_id: int
+    title: str
+    status: RunStatus
+    finished: int
+    differs: tuple[str, ...]
+
+
+class RunPane(TextPane):
+    """Reads the run under the cursor once the cursor has come to rest; a run that the cursor leaves is read no further."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: PaneRun | None = None
+        self._reading: PaneRun | None = None
+        self._shown: PaneRun | None = None
+        self._delay: Timer | None = None
+
+    @cached_property
+    def _background(self) -> Background:
+        host = host_of(self)
+        return Background(self, host.db_path, host.show_error)
+
+    def show_run(self, run: PaneRun | None) -> None:
+        left = self._run is not None and (run is None or run.run_id != self._run.run_id)
+        self._run = run
+        if left:
+            self.stop_reading()
+        self._read_soon()
+
+    def stop_reading(self) -> None:
+        self._reading = None
+        if self._delay is not None:
+            self._delay.stop()
+        self._background.stop()
+
+    def _read_soon(self) -> None:
+        if not self.size.width:
+            return
+        if self._run is None:
+            self._shown = None
+            self.border_title = Content("")
+            self.show(lambda _: Content.styled("no run matches", "dim"))
+        elif self._reading is None and self._run != self._shown:
+            self._reading = self._run
+            self._delay = self.set_timer(_REST_S, partial(self._read, self._run))
+
+    def _read(self, run: PaneRun) -> None:
+        self._background.start("run", partial(read_details, run_id=run.run_id), partial(self._show_run, run))
+
+    def _show_run(self, run: PaneRun, details: RunDetails) -> None:
+        stay = self._shown is not None and self._shown.run_id == run.run_id
+        self._shown, self._reading = run, None
+        self.border_title = Content(run.title)
+        self.show(lambda width: details_content(details, run.status, run.differs, width, glyphs()), stay=stay)
+        # it may have changed while it was read
+        self._read_soon()
+
+    def on_resize(self) -> None:
+        self._read_soon()
+
+    def on_unmount(self) -> None:
+        self.stop_reading()
+
+
+# ---- screen ------------------------------------------------------------------------------------------------------
+
+
+_COLUMNS = ("run", "state", "protocol", "judge", "rater", "calls", "failed", "cost", "when")
+# at 80 columns the judge's column shows the rater, and only the monitor shows the cost
+_WIDE_ONLY = ("rater", "cost")
+_WIDE_FROM = 100
+_EMPTY = """No runs yet.
+
+n  starts one: a judge reads the lists of this project and gives verdicts
+
+It works in the background, also after you close the app."""
+_COLOURS: dict[RunStatus, str] = {
+    "running": "green",
+    "pausing": "yellow",
+    "stopping": "yellow",
+    "interrupted": "yellow",
+    "paused": "yellow",
+    "stopped": "yellow",
+    "failed": "red",
+}
+
+
+class ListedRun(NamedTuple):
+    """`own`: how the run differs from the others of its protocol."""
+
+    row: StoredRow
+    status: RunStatus
+    own: tuple[str, ...] = ()
+
+
+class RunTable(SteadyTable):
+    """A table whose `enter` is shown in the footer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "watch", key_display="enter", id="runs.open")
+    ]
+
+
+class RunsScreen(ExportScreen, ImportScreen):
+    CSS = """
+    RunsScreen #runs { width: 3fr; height: 1fr; border: round $primary; border-title-color: $accent; }
+    RunsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
+    RunsScreen #no-runs { display: none; padding: 1 2; }
+    RunsScreen RunPane { display: none; width: 2fr; border: round $primary; border-title-color: $accent; }
+    RunsScreen RunPane:focus { border: round $accent; }
+    RunsScreen.-huge RunPane { display: block; }
+    RunsScreen.-empty DataTable, RunsScreen.-empty FilterBar, RunsScreen.-empty RunPane { display: none; }
+    RunsScreen.-empty #no-runs { display: block; }
+    .-ascii RunsScreen #runs, .-ascii RunsScreen RunPane { border: ascii $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "new", "new run", id="runs.new"),
+        Binding("V", "verdicts", "verdicts", id="runs.verdicts"),
+        Binding("D", "delete", "delete", id="runs.delete"),
+        Binding("e", "export", "export", id="runs.export"),
+        Binding("j", "move(1)", "next", show=False, id="runs.down"),
+        Binding("k", "move(-1)", "previous", show=False, id="runs.up"),
+        Binding("slash", "filter", "filter", key_display="/", id="runs.filter"),
+        IMPORT,
+        *COMMON,
+    ]
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__()
+        self.project_id = project_id
+        self._runs: list[ListedRun] | None = None
+        self._wanted = ""
+        self._was_live = False
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
+        yield FilterBar(_words, "part of a state, protocol, judge or rater")
+        with Horizontal():
+            with Vertical(id="runs") as box:
+                box.border_title = Content("Runs")
+                yield RunTable(cursor_type="row", cell_padding=1)
+                yield Static(Content(_EMPTY), id="no-runs")
+            yield RunPane()
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(DataTable).focus()
+
+    def on_screen_resume(self) -> None:
+        self._read()
+
+    def on_screen_suspend(self) -> None:
+        super().on_screen_suspend()
+        self.query_one(RunPane).stop_reading()
+
+    def action_import(self) -> None:
+        self.ask_import(self.project_title(self.project_id))
+
+    def imported(self, project: str) -> None:
+        self._read()
+
+    def _read(self) -> None:
+        self.background.start("runs", partial(_list, project_id=self.project_id), self._show_runs)
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        live = any(run.project_id == self.project_id for run in active)
+        if live or self._was_live:
+            self._read()
+        self._was_live = live
+
+    def _show_runs(self, runs: list[ListedRun]) -> None:
+        self._runs = runs
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        table: DataTable[Text] = self.query_one(DataTable)
+        runs, stood_on, look = self._runs or [], self._current(), glyphs()
+        words = self._wanted.casefold().split()
+        shown = [run for run in runs if all(word in _searched(run) for word in words)]
+        wide = self.size.width >= _WIDE_FROM
+        rows = [run_cells(run, look, wide=wide) for run in shown]
+        names = [
+            name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _is_informative(name, shown)
+        ]
+        # the scroll bar and the border take the rest
+        shorten_names(rows, names, self.query_one("#runs").outer_size.width - 3, look)
+        table.clear(columns=True)
+        table.add_columns(*[(name, name) for name in names])
+        for run, row in zip(shown, rows, strict=True):
+            table.add_row(*[row[name] for name in names], key=str(run.row["id"]))
+        keys = [run.row["id"] for run in shown]
+        if stood_on in keys:
+            table.move_cursor(row=keys.index(stood_on), animate=False)
+        self.set_class(not runs, "-empty")
+        count = f"{len(shown)}" if len(shown) == len(runs) else f"{len(shown)} of {len(runs)}"
+        self.query_one("#runs").border_title = Content(f"Runs ({count})")
+        self._show_one()
+        self.refresh_bindings()
+
+    def _current(self) -> int | None:
+        table: DataTable[Text] = self.query_one(DataTable)
+        if not table.row_count or not table.is_valid_row_index(table.cursor_row):
+            return None
+        value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
+        return int(value) if value is not None else None
+
+    def on_resize(self) -> None:
+        if self._runs is not None:
+            self.call_after_refresh(self._show_rows)
+
+    @on(DataTable.RowHighlighted)
+    def _show_one(self) -> None:
+        """Beside the list, if it is wide: the run under the cursor; else below it, what sets it apart."""
+        run_id, pane, look = self._current(), self.query_one(RunPane), glyphs()
+        run = next((run for run in self._runs or () if run.row["id"] == run_id), None)
+        pane.show_run(None if run is None else _in_pane(run))
+        own = f" {look.dot} ".join(run.own) if run is not None and not pane.display else ""
+        text = f"differs from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
+        self.query_one("#runs").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
+
+    # ---- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if isinstance(self.focused, Input):
+            return action in ("step_back", "app.command_palette")
+        if action in ("verdicts", "delete", "export", "move", "filter"):
+            return bool(self._runs)
+        return super().check_action(action, parameters)
+
+    def action_move(self, rows: int) -> None:
+        table: DataTable[Text] = self.query_one(DataTable)
+        table.move_cursor(row=table.cursor_row + rows, animate=False)
+
+    @on(DataTable.RowSelected)
+    def _watch(self) -> None:
+        run_id = self._current()
+        if run_id is not None:
+            self.open_screen("monitor", run_id)
+
+    def action_new(self) -> None:
+        self.open_screen("launch", self.project_id)
+
+    def action_verdicts(self) -> None:
+        from recjudge_tui.tui.triage import CasesScreen
+
+        run_id = self._current()
+        if run_id is not None:
+            self.app.push_screen(CasesScreen(self.project_id, f"run:{run_id}"))
+
+    def action_filter(self) -> None:
+        self.query_one(FilterBar).open()
+
+    @on(FilterBar.Applied)
+    def _filter(self, message: FilterBar.Applied) -> None:
+        self._wanted = message.text
+        self._show_rows()
+
+    @on(FilterBar.Closed)
+    def _back_to_table(self) -> None:
+        self.query_one(DataTable).focus()
+
+    def action_export(self) -> None:
+        from recjudge_tui.project import Project
+        from recjudge_tui.reports.listings import runs
+
+        self.ask_export("runs.csv", lambda db: runs(db, Project.numbered(db, self.project_id)))
+
+    def action_delete(self) -> None:
+        run_id = self._current()
+        if run_id is None:
+            return
+        text = f"Run {run_id} with its calls, answers and verdicts will be deleted for good."
+        self.app.push_screen(
+            Confirm("Delete the run?", text, "delete it", "keep it"), partial(self._delete, run_id=run_id)
+        )
+
+    def _delete(self, sure: bool | None, run_id: int) -> None:
+        if sure:
+            job = partial(_delete_at_rest, run_id=run_id)
+            self.background.start("delete", job, lambda _: self._show_deleted(run_id))
+
+    def _show_deleted(self, run_id: int) -> None:
+        self.notify(f"Run {run_id} deleted.", markup=False)
+        self._read()
+
+    def action_step_back(self) -> None:
+        self.action_leave()
+
+
+def _in_pane(run: ListedRun) -> PaneRun:
+    row = run.row
+    title = f"Run {row['id']} {row['protocol']} by {one_line(row['rater'], 40)}"
+    return PaneRun(row["id"], title, run.status, row["done"] + row["failed"], run.own)
+
+
+def _is_informative(column: str, runs: Sequence[ListedRun]) -> bool:
+    """Whether a column is worth its space: the rater may be the judge in every row, and all runs may be free."""
+    if column == "rater":
+        return any(run.row["rater"] != run.row["judge"] for run in runs)
+    return column != "cost" or any(run.row["cost_usd"] for run in runs)
+
+
+def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> dict[str, Text]:
+    """Column -> its cell."""
+    row, finished = run.row, run.row["done"] + run.row["failed"]
+    share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
+    cost = look.none if row["cost_usd"] is None else money(row["cost_usd"])
+    rater = one_line(row["rater"], 60) if row["rater"] != row["judge"] else ""
+    return {
+        "run": Text(str(row["id"]), justify="right"),
+        "state": Text(f"{status_glyph(run.status, look)} {run.status}{share}", _COLOURS.get(run.status, "")),
+        "protocol": Text(row["protocol"]),
+        "judge": Text(one_line(row["judge"] if wide or not rater else f"{rater} ({row['judge']})", 80)),
+        "rater": Text(rater, "dim"),
+        "calls": Text(number(row["calls"]), justify="right"),
+        "failed": Text(number(row["failed"]), "red" if row["failed"] else "", justify="right"),
+        "cost": Text(cost, justify="right"),
+        "when": Text(ago(row["created_at"])),
+    }
+
+
+def shorten_names(rows: Sequence[dict[str, Text]], columns: Sequence[str], width: int, look: Glyphs) -> None:
+    """Shorten the names of judges and raters as far as a table of these columns, `width` cells wide, requires."""
+    cells = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in columns}
+    for name in ("rater", "judge"):
+        over = sum(cells.values()) + 2 * len(columns) - width
+        if name in cells and over > 0:
+            cells[name] = max(cells[name] - over, 12)
+            for row in rows:
+                row[name] = Text(middle(row[name].plain, cells[name], look), row[name].style)
+
+
+def _searched(run: ListedRun) -> str:
+    row = run.row
+    return (
+        f"{row['id']} {run.status} {row['protocol']} {row['judge']} {row['rater']} {row['prompt']}".casefold()
+    )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _list(db: Database, project_id: int) -> list[ListedRun]:
+    own = run_differences(db, project_id)
+    return [
+        ListedRun(
+            row,
+            status_of(row["state"], row["wanted"], active=is_active(db, row["id"])),
+            own.get(row["id"], ()),
+        )
+        for row in list_runs(db, project_id)
+    ]
+
+
+def _delete_at_rest(db: Database, run_id: int) -> None:
+    refuse_when_active(db, run_id)
+    delete_run(db, run_id)
+
+
+# ---- monitor actions ---------------------------------------------------------------------------------------------
+
+
+class RunSnapshot(NamedTuple):
+    """A run as it was read, whether a process works on it or on the other stage, and how long reading took."""
+
+    watch: RunWatch
+    active: bool
+    took_s: float
+    other_active: bool = False
+
+
+def read_run(db: Database, run_id: int) -> RunSnapshot:
+    begun = time.monotonic()
+    # read before the counts, so that a run that ends in between is shown as ended the next time
+    active = is_active(db, run_id)
+    watch = run_watch(db, run_id)
+    if not active and watch.state == "running":
+        active = is_active(db, run_id)
+    other = watch.other is not None and is_active(db, watch.other.run_id)
+    return RunSnapshot(watch, active, time.monotonic() - begun, other)
+
+
+def interrupt(db: Database, run_id: int, wanted: Wanted) -> str:
+    """Request a pause or a stop; returns a toast."""
+    word = "Pausing" if wanted == "pause" else "Stopping"
+    if is_active(db, run_id):
+        set_wanted(db, run_id, wanted)
+        return f"{word}: the calls in flight are finished first."
+    return stop_and_wait(db, run_id, wanted).capitalize() + "."
+
+
+def resume(db: Database, run_id: int) -> str:
+    """Start a process that works on the run; returns a toast."""
+    start.prepare_resume(db, run_id)
+    start.detach(db, run_id)
+    return f"Run {run_id} is working in the background; you can close this screen and the app."
+
+
+def retry(db: Database, run_id: int) -> str:
+    """Start a process that repeats the failed calls; returns a toast."""
+    count = start.prepare_retry(db, run_id)
+    if not count:
+        raise RunError(f"run {run_id} has no failed calls")
+    start.detach(db, run_id)
+    return f"{quantity(count, 'failed call')} will be asked again."
+
+
+# ---- troubles ----------------------------------------------------------------------------------------------------
+
+
+_LONGEST_ERROR_TROUBLES = 2000
+_SHOWN_CALLS = 20
+
+
+def kind_line(watch: RunWatch, kind: str, count: int, look: Glyphs) -> Content:
+    """`5 × bad body   The answer of … is not JSON`."""
+    error = next((call.error for call in watch.failed if call.error_kind == kind), "")
+    return Content.assemble(
+        (f"{number(count)} {look.times} {one_line(kind, 30).replace('_', ' ')}", "bold $error"),
+        f"   {one_line(error, 200)}",
+    )
+
+
+def kind_text(watch: RunWatch, kind: str, look: Glyphs) -> str:
+    """The errors of one kind in full, each once, and the newest calls that have them."""
+    calls = [call for call in watch.failed if call.error_kind == kind]
+    texts = [text[:_LONGEST_ERROR_TROUBLES] for text in dict.fromkeys(call.error for call in calls)]
+    lines = [call_line(call, 90, look).plain for call in calls[:_SHOWN_CALLS]]
+    return "\n\n".join([*texts[:5], "\n".join(lines)])
+
+
+# ---- monitor -----------------------------------------------------------------------------------------------------
+
+
+POLL_S = 0.3
+SLOWEST_POLL_S = 3.0
+_OTHER_STAGE_POLL_S = 1.0
+_LONGEST_ERROR_TEXT = 2000
+
+
+def _next_read_s(view: RunSnapshot) -> float | None:
+    """Seconds until the run is read again, or None when nothing can change without a process that the app sees start.
+
+    The other stage may begin and end between two looks at the running processes, so it is read while it is open.
+    """
+    if view.active or view.other_active:
+        # a large run takes longer to read, so it is read less often
+        return min(max(POLL_S, 4 * view.took_s), SLOWEST_POLL_S)
+    other = view.watch.other
+    return _OTHER_STAGE_POLL_S if other is not None and other.state in ("planned", "running") else None
+
+
+class MonitorScreen(BaseScreen):
+    """Polls the run while a process works on it, and while its other stage is planned or running."""
+
+    CSS = """
+    MonitorScreen .pane { border: round $primary; border-title-color: $accent; padding: 0 1; height: auto; }
+    MonitorScreen #setup { width: 1fr; }
+    MonitorScreen #estimate { width: 1fr; }
+    MonitorScreen #run-facts { height: auto; min-height: 5; max-height: 12; }
+    MonitorScreen #run-facts Static { text-wrap: nowrap; text-overflow: ellipsis; }
+    MonitorScreen #progress Static { text-wrap: nowrap; text-overflow: ellipsis; height: auto; min-height: 3; }
+    MonitorScreen #latest { height: 1fr; min-height: 4; padding: 0; }
+    MonitorScreen #latest OptionList { height: 1fr; }
+    MonitorScreen #error-kinds { height: auto; max-height: 4; }
+    MonitorScreen OptionList { border: none; padding: 0; background: $background; background-tint: $foreground 0%;
+                                       scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    MonitorScreen #latest:focus-within { border: round $accent; }
+    MonitorScreen #errors { max-height: 6; border: round $error; border-title-color: $error; display: none;
+                            scrollbar-size-vertical: 1; }
+    MonitorScreen.-troubled #errors { display: block; }
+    MonitorScreen.-wide #errors { max-height: 10; }
+    .-ascii MonitorScreen .pane, .-ascii MonitorScreen #latest:focus-within { border: ascii $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "pause", "pause", id="monitor.pause"),
+        Binding("p", "resume", "resume", id="monitor.resume"),
+        Binding("s", "stop", "stop", id="monitor.stop"),
+        Binding("R", "retry", "retry failed", id="monitor.retry"),
+        Binding("plus", "concurrency(1)", "concurrency", key_display="+/-", id="monitor.more"),
+        Binding("minus", "concurrency(0)", "fewer calls at once", show=False, id="monitor.fewer"),
+        Binding("o", "open_case", "open case", id="monitor.open_case"),
+        Binding("V", "open_run", "verdicts", id="monitor.open_run"),
+        Binding("n", "other", "other stage", id="monitor.other"),
+        Binding("f", "follow", "follow the newest", show=False, id="monitor.follow"),
+        Binding("j", "move(1)", "down", show=False, id="monitor.down"),
+        Binding("k", "move(-1)", "up", show=False, id="monitor.up"),
+        *COMMON,
+    ]
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__()
+        self.run_id = run_id
+        self.view: RunSnapshot | None = None
+        self.follow = True
+        self._shown: tuple[int, ...] = ()
+        self._cases: tuple[int, ...] = ()
+        self._next: Timer | None = None
+        self._kinds: tuple[tuple[str, int], ...] = ()
+        self._presses = 0
+        self._opened_at = now()
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", f"Run {self.run_id}")
+        with Horizontal(id="run-facts"):
+            with Vertical(id="setup", classes="pane") as box:
+                box.border_title = Content("Setup")
+                yield Static(Content("reading"), id="setup-text")
+            with Vertical(id="estimate", classes="pane") as box:
+                box.border_title = Content("Estimate")
+                yield Static(id="estimate-text")
+        with Vertical(id="progress", classes="pane") as box:
+            box.border_title = Content("Progress")
+            yield Static(id="progress-text")
+        with Vertical(id="latest", classes="pane"):
+            yield Options(id="latest-list", markup=False)
+        with Vertical(id="errors", classes="pane") as box:
+            box.border_title = Content("Errors")
+            yield Static(id="errors-text")
+            yield Options(id="error-kinds", markup=False)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one("#latest-list", OptionList).focus()
+
+    def on_screen_resume(self) -> None:
+        self.read_now()
+
+    def on_screen_suspend(self) -> None:
+        self._rest()
+
+    # ---- reading
+
+    def read_now(self) -> None:
+        """Read the run now; the result decides whether it is read again."""
+        self._rest()
+        self.background.start("read", partial(read_run, run_id=self.run_id), self._show_view)
+
+    def _rest(self) -> None:
+        if self._next is not None:
+            self._next.stop()
+            self._next = None
+
+    def _show_view(self, view: RunSnapshot) -> None:
+        before, self.view = self.view, view
+        self._show()
+        if self._moves_on(before):
+            self.action_other()
+            return
+        if self.is_current and (delay_s := _next_read_s(self.view)) is not None:
+            self._rest()
+            self._next = self.set_timer(delay_s, self.read_now)
+        if before is None or before.active != self.view.active:
+            self.host.check_runs()
+
+    def _moves_on(self, before: RunSnapshot | None) -> bool:
+        """Whether to move on to the next stage: the watched run ended, its list was being followed, and its process
+        began the next stage."""
+        if before is None or self.view is None or not self.follow or not self.is_current:
+            return False
+        watch, other = self.view.watch, self.view.watch.other
+        if other is None or self.view.active or watch.state != "done" or not self.view.other_active:
+            return False
+        return not before.other_active and other.attempt_started_at >= watch.finished_at > self._opened_at
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        ours = any(run.run_id == self.run_id for run in active)
+        if ours and self.view is not None and not self.view.active and self.view.watch.state != "running":
+            self.read_now()
+        other = self.view.watch.other if self.view is not None else None
+        if other is not None and self._next is None and any(run.run_id == other.run_id for run in active):
+            self.read_now()
+
+    @property
+    def run_status(self) -> RunStatus | None:
+        if self.view is None:
+            return None
+        watch = self.view.watch
+        return status_of(watch.state, watch.wanted, active=self.view.active)
+
+    # ---- showing
+
+    def _show(self) -> None:
+        view, status, look = self.view, self.run_status, glyphs()
+        if view is None or status is None:
+            return
+        watch = view.watch
+        worked = clock(worked_s(watch, active=view.active))
+        state = status_content(status, look)
+        self.query_one(TopBar).show(
+            crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
+            right=f"{state.plain}  {worked}",
+        )
+        self.query_one("#setup-text", Static).update(facts_content(setup_facts(watch, look)))
+        self.query_one("#estimate-text", Static).update(facts_content(estimate_facts(watch, look)))
+        progress = self.query_one("#progress")
+        progress.border_title = Content.assemble("Progress ", state)
+        width = max(progress.content_size.width, 40)
+        lines = progress_content(watch, width, look, active=view.active)
+        other = other_content(watch, look, active=view.other_active)
+        shown = [lines, other] if watch.other is not None else [lines]
+        self.query_one("#progress-text", Static).update(Content("\n").join(shown))
+        self._show_latest(watch)
+        self._show_errors(watch, status)
+        self.refresh_bindings()
+
+    def _show_latest(self, watch: RunWatch) -> None:
+        rows, look = self.query_one("#latest-list", OptionList), glyphs()
+        newest = tuple(call.id for call in watch.done)
+        fresh = sum(1 for key in newest if key not in self._shown)
+        waiting = "" if self.follow or not fresh else f", {fresh}{'+' if fresh == len(newest) else ''} newer"
+        key = "f " if self.view is not None and self.view.active else ""
+        title = f"Latest verdicts {look.rule} {key}follow: {'on' if self.follow else 'off'}{waiting}"
+        self.query_one("#latest").border_title = Content(title)
+        if newest == self._shown or (self._shown and not self.follow):
+            return
+        width = max(rows.content_size.width, 40)
+        self._shown, self._cases = newest, tuple(call.case_id for call in watch.done)
+        rows.clear_options()
+        rows.add_options([Option(call_line(call, width, look)) for call in watch.done])
+        if newest:
+            with self.prevent(OptionList.OptionHighlighted):
+                rows.highlighted = 0
+
+    def _show_errors(self, watch: RunWatch, status: RunStatus) -> None:
+        box = self.query_one("#errors")
+        lines: list[Content] = []
+        if status == "failed":
+            message = (
+                watch.error or f"It ended without an error message. Its log is {self.host.db_path}.runs.log"
+            )
+            lines.append(Content.styled(safe_text(message[:_LONGEST_ERROR_TEXT]), "$error"))
+        step = next_step(status, watch)
+        if step:
+            lines.append(Content.styled(step, "bold"))
+        self._show_kinds(watch)
+        self.set_class(bool(lines or self._kinds), "-troubled")
+        self.query_one("#errors-text").display = bool(lines)
+        box.border_title = Content("Errors" if watch.failed or status == "failed" else "Next")
+        self.query_one("#errors-text", Static).update(Content("\n").join(lines))
+
+    def _show_kinds(self, watch: RunWatch) -> None:
+        """One line for each kind of error; enter opens its text."""
+        rows = self.query_one("#error-kinds", OptionList)
+        rows.display = bool(watch.trouble.kinds)
+        if watch.trouble.kinds != self._kinds:
+            self._kinds, at = watch.trouble.kinds, rows.highlighted
+            rows.clear_options()
+            rows.add_options([Option(kind_line(watch, *kind, glyphs())) for kind in self._kinds])
+            rows.highlighted = min(at or 0, len(self._kinds) - 1) if self._kinds else None
+
+    @on(OptionList.OptionSelected, "#error-kinds")
+    def _open_kind(self, event: OptionList.OptionSelected) -> None:
+        if self.view is not None:
+            kind, count = self._kinds[event.option_index]
+            title = f"{number(count)} {glyphs().times} {kind.replace('_', ' ')}"
+            self.app.push_screen(Notice(title, kind_text(self.view.watch, kind, glyphs())))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._redraw)
+
+    def _redraw(self) -> None:
+        self._shown = () if self.follow else self._shown
+        self._show()
+
+    # ---- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        status = self.run_status
+        if action == "pause":
+            return status in ("running", "pausing", "stopping")
+        if action == "resume":
+            return self._can_resume()
+        if action == "stop":
+            return status in ("running", "pausing", "interrupted")
+        if action == "retry":
+            return self.view is not None and not self.view.active and self.view.watch.progress.failed > 0
+        if action == "concurrency":
+            return status in ("running", "pausing") or self._can_resume()
+        if action == "other":
+            return self.view is not None and self.view.watch.other is not None
+        if action == "follow":
+            return self.view is not None and self.view.active and bool(self.view.watch.done)
+        if action in ("open_case", "open_run", "move"):
+            return self.view is not None and bool(self.view.watch.done or self.view.watch.failed)
+        return super().check_action(action, parameters)
+
+    def _can_resume(self) -> bool:
+        if self.view is None or self.run_status not in RESUMABLE:
+            return False
+        return self.run_status == "interrupted" or self.view.watch.progress.outstanding > 0
+
+    def _order(self, job: partial[str]) -> None:
+        self.background.start("order", job, self._show_order)
+
+    def _show_order(self, toast: str) -> None:
+        self.notify(one_line(toast, 300), markup=False)
+        self.read_now()
+
+    def action_other(self) -> None:
+        other = self.view.watch.other if self.view is not None else None
+        if other is not None:
+            self.app.switch_screen(MonitorScreen(other.run_id))
+
+    def action_pause(self) -> None:
+        self._order(partial(interrupt, run_id=self.run_id, wanted="pause"))
+
+    def action_stop(self) -> None:
+        text = (
+            "Calls in flight are finished and stored; the others stay open and are asked when the run is "
+            "resumed."
+        )
+        question = Confirm(f"Stop run {self.run_id}?", text, "stop", "let it run")
+        self.app.push_screen(question, self._stop)
+
+    def _stop(self, sure: bool | None) -> None:
+        if sure:
+            self._order(partial(interrupt, run_id=self.run_id, wanted="stop"))
+
+    def action_resume(self) -> None:
+        self._order(partial(resume, run_id=self.run_id))
+
+    def action_retry(self) -> None:
+        self._order(partial(retry, run_id=self.run_id))
+
+    def action_concurrency(self, up: int) -> None:
+        # every key press counts: each has its own group, because a newer job of a group drops the older one
+        self._presses += 1
+        job = partial(step_concurrency, run_id=self.run_id, up=bool(up))
+        self.background.start(f"concurrency {self._presses}", job, lambda _: self.read_now())
+
+    def action_move(self, rows: int) -> None:
+        focused = self.focused
+        latest = self.query_one("#latest-list", OptionList)
+        move_cursor(focused if isinstance(focused, OptionList) else latest, rows)
+
+    @on(OptionList.OptionHighlighted, "#latest-list")
+    def _moved(self) -> None:
+        """Moving the cursor stops the list from following the newest call."""
+        if self.follow and self.query_one("#latest-list", OptionList).highlighted:
+            self.follow = False
+            self._show()
+
+    def action_follow(self) -> None:
+        self.follow = not self.follow
+        self._redraw()
+
+    @on(OptionList.OptionSelected, "#latest-list")
+    def action_open_case(self) -> None:
+        rows = self.query_one("#latest-list", OptionList)
+        if rows.highlighted is not None:
+            self._open(f"run:{self.run_id} case:{self._cases[rows.highlighted]}")
+
+    def action_open_run(self) -> None:
+        self._open(f"run:{self.run_id}")
+
+    def _open(self, chosen: str) -> None:
+        from recjudge_tui.tui.triage import CasesScreen
+
+        if self.view is not None:
+            self.app.push_screen(CasesScreen(self.view.watch.project_id, chosen))
+
+    def action_step_back(self) -> None:
+        self.action_leave()

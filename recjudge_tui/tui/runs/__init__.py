@@ -1,1 +1,0 @@
-"""Screens for runs: list, launch, monitor."""

@@ -1,0 +1,962 @@
+"""What every screen stands on: its project, its background jobs, its filter, its connections."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from rich.cells import cell_len
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.geometry import Size
+from textual.message import Message
+from textual.screen import Screen
+from textual.style import Style
+from textual.widget import Widget
+from textual.widgets import Input, Static
+from textual.worker import Worker, get_current_worker
+
+from recjudge_tui.domain.filters import KEYS, OCCASION_HINT, OCCASIONS, parse_filter, parse_occasions
+from recjudge_tui.domain.occasions import OccasionFilter
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
+from recjudge_tui.settings import user_path
+from recjudge_tui.store.cases import known_occasions
+from recjudge_tui.store.database import Database, file_identity
+from recjudge_tui.store.projects import project_name
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.schema import connect
+from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
+from recjudge_tui.tui.widgets import (
+    FittedScreen,
+    Suggestion,
+    TopBar,
+    Values,
+    ascii_wanted,
+    suggestions,
+    word_start,
+)
+
+if TYPE_CHECKING:
+    from recjudge_tui.importers.summary import ImportSummary
+    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.tui.data import ImportRequest
+
+
+# ---- host --------------------------------------------------------------------------------------------------------
+
+
+class Host(Protocol):
+    """The app as its screens see it. `db` is the connection of the app's thread, for short reads and writes."""
+
+    db: Database
+    db_path: Path
+    active: list[ActiveRun]
+    # (screen, project) -> the user's choices there, until the app ends
+    chosen: dict[tuple[str, int], object]
+
+    def show_error(self, error: RecjudgeError) -> None: ...
+
+    async def leave_project(self, error: RecjudgeError) -> None: ...
+
+    def leave_screen(self) -> None: ...
+
+    def check_runs(self) -> None: ...
+
+    def lend(self, command: Sequence[str], text: str = "", draft: Path | None = None) -> int: ...
+
+
+def host_of(node: DOMNode) -> Host:
+    return cast("Host", node.app)
+
+
+# ---- registry ----------------------------------------------------------------------------------------------------
+
+
+_SCREENS: dict[str, tuple[str, str]] = {
+    "projects": ("recjudge_tui.tui.projects", "ProjectsScreen"),
+    "home": ("recjudge_tui.tui.home", "HomeScreen"),
+    "cases": ("recjudge_tui.tui.triage", "CasesScreen"),
+    "runs": ("recjudge_tui.tui.runs", "RunsScreen"),
+    "launch": ("recjudge_tui.tui.launch", "LaunchScreen"),
+    "monitor": ("recjudge_tui.tui.runs", "MonitorScreen"),
+    "reports": ("recjudge_tui.tui.reports", "ReportsScreen"),
+    "prompts": ("recjudge_tui.tui.prompts", "PromptsScreen"),
+    "data": ("recjudge_tui.tui.data", "DataScreen"),
+    "compare": ("recjudge_tui.tui.compare", "CompareScreen"),
+    "annotate": ("recjudge_tui.tui.annotate", "AnnotateScreen"),
+}
+
+
+def screen_names() -> tuple[str, ...]:
+    return tuple(_SCREENS)
+
+
+def is_screen(name: str, screen: Screen[Any]) -> bool:
+    """Whether `screen` is the one called `name`."""
+    return (type(screen).__module__, type(screen).__name__) == _SCREENS[name]
+
+
+def make_screen(name: str, *identity: int, **more: object) -> Screen[Any]:
+    """The screen called `name` for the project or run `identity`; `more` as the table says."""
+    module, screen = _SCREENS[name]
+    return cast("Screen[Any]", getattr(import_module(module), screen)(*identity, **more))
+
+
+# ---- places ------------------------------------------------------------------------------------------------------
+
+
+def to_projects(app: App[Any]) -> None:
+    """Back to the list of projects, closing the screens on top of it."""
+    if app.current_mode == "projects":
+        while len(app.screen_stack) > 1:
+            app.pop_screen()
+    else:
+        app.switch_mode("projects")
+
+
+def to_home(app: App[Any], project_id: int) -> None:
+    """Back to the home of a project, closing the screens on top of it; it is opened if it is not below them."""
+    while len(app.screen_stack) > 1 and not is_screen("home", app.screen_stack[-1]):
+        app.pop_screen()
+    if not is_screen("home", app.screen_stack[-1]):
+        app.push_screen(make_screen("home", project_id))
+
+
+# ---- spare connections -------------------------------------------------------------------------------------------
+
+
+_KEPT = 2
+FileIdentity = tuple[int, int] | None
+# the file and the number of closings when a connection was lent
+Lent = tuple[FileIdentity, int]
+
+
+class SpareConnections:
+    """Lends connections to one file to threads, each to one thread at a time, and keeps a few for the next."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = Lock()
+        self._spare: list[Database] = []
+        self._file: FileIdentity = None
+        # a connection lent before the last closing is not kept
+        self._closings = 0
+
+    @contextmanager
+    def lend(self) -> Iterator[Database]:
+        """Raises StoreError if the file cannot be opened, or is gone."""
+        lent, db = self._take()
+        try:
+            yield db
+        except RecjudgeError:
+            self._take_back(lent, db)
+            raise
+        except BaseException:
+            db.close()
+            raise
+        self._take_back(lent, db)
+
+    def close(self) -> None:
+        """Close the spare connections now, and lent ones as soon as they come back."""
+        with self._lock:
+            self._closings += 1
+            self._close_spare()
+
+    def _take(self) -> tuple[Lent, Database]:
+        file = file_identity(self._path)
+        with self._lock:
+            if file != self._file:
+                self._close_spare()
+                self._file = file
+            lent = file, self._closings
+            if self._spare:
+                return lent, self._spare.pop()
+        return lent, connect(self._path, must_exist=True, one_thread=False)
+
+    def _take_back(self, lent: Lent, db: Database) -> None:
+        with self._lock:
+            same = lent == (self._file, self._closings)
+            if same and len(self._spare) < _KEPT and not db.connection.in_transaction:
+                self._spare.append(db)
+                return
+        db.close()
+
+    def _close_spare(self) -> None:
+        while self._spare:
+            self._spare.pop().close()
+
+
+# ---- background --------------------------------------------------------------------------------------------------
+
+
+Result = TypeVar("Result")
+ShowError = Callable[[RecjudgeError], object]
+# a longer question would not be shown whole
+_LONGEST_QUESTION = 600
+
+
+class Background:
+    """The jobs of one screen, widget or app.
+
+    A job runs in a thread. Its result, or its error, is delivered on the app's thread. Nothing is delivered when
+    the job was cancelled or the node is gone, or when a newer job of the same name was started, which also interrupts
+    the statement that the older job is waiting for.
+    """
+
+    def __init__(self, node: DOMNode, path: Path, show_error: ShowError) -> None:
+        self._node = node
+        self._connections = SpareConnections(path)
+        self._show_error = show_error
+        self._lock = Lock()
+        self._open: dict[str, Database] = {}
+        self._newest: dict[str, Worker[Any]] = {}
+
+    def start(
+        self,
+        name: str,
+        job: Callable[[Database], Result],
+        show: Callable[[Result], object],
+        failed: ShowError | None = None,
+    ) -> None:
+        """Run `job` and hand its result to `show`, or a RecjudgeError to `failed` (None: the error dialog).
+
+        A job that would send secrets to a server that the user has not confirmed is started again once the user has.
+        """
+        self._interrupt(name)
+        worker = self._node.run_worker(
+            lambda: self._work(name, job, show, failed or self._show_error),
+            group=name,
+            exclusive=True,
+            thread=True,
+        )
+        self._newest[name] = worker
+
+    def stop(self) -> None:
+        """End every job without a result, when the node goes away."""
+        self._newest.clear()
+        self._node.workers.cancel_node(self._node)
+        for name in list(self._open):
+            self._interrupt(name)
+        self._connections.close()
+
+    def _interrupt(self, name: str) -> None:
+        with self._lock:
+            if name in self._open:
+                self._open[name].interrupt()
+
+    def _work(
+        self,
+        name: str,
+        job: Callable[[Database], Result],
+        show: Callable[[Result], object],
+        failed: ShowError,
+    ) -> None:
+        worker = get_current_worker()
+        deliver = partial(self._node.call_later, self._deliver, name, worker)
+        try:
+            with self._connections.lend() as db:
+                result = self._run(worker, name, db, job)
+        except RecjudgeError as error:
+            # a statement interrupted on purpose also ends here
+            again = partial(self.start, name, job, show, failed)
+            deliver(partial(self._ask_or_fail, again=again, failed=failed), error)
+        except Exception as error:  # noqa: BLE001 - the top of a thread
+            deliver(self._show_error, _own_fault(error))
+        else:
+            deliver(show, result)
+
+    def _deliver(self, name: str, worker: Worker[Any], show: Callable[[Any], object], found: object) -> None:
+        if self._newest.get(name) is worker and not worker.is_cancelled:
+            show(found)
+
+    def _ask_or_fail(self, error: RecjudgeError, again: Callable[[], None], failed: ShowError) -> None:
+        from recjudge_tui.judges.trust import UntrustedError, remember  # loads the HTTP client
+
+        if not isinstance(error, UntrustedError) or len(error.listed) > _LONGEST_QUESTION:
+            failed(error)
+            return
+        untrusted = error
+
+        def answered(sure: bool | None) -> None:
+            if sure:
+                remember(untrusted.sent)
+                again()
+            elif failed != self._show_error:
+                failed(untrusted)
+
+        text = f"You have not confirmed this before.\n\nSend {untrusted.listed}?"
+        self._node.app.push_screen(Confirm("Send your secrets?", text, "send them", "send nothing"), answered)
+
+    def _run(self, worker: Worker[Any], name: str, db: Database, job: Callable[[Database], Result]) -> Result:
+        with self._lock:
+            if worker.is_cancelled:
+                raise RecjudgeError("cancelled")
+            self._open[name] = db
+        try:
+            return job(db)
+        finally:
+            with self._lock:
+                if self._open.get(name) is db:
+                    del self._open[name]
+
+
+def _own_fault(error: Exception) -> RecjudgeError:
+    """Report a bug in recjudge without ending the app."""
+    return RecjudgeError(
+        "something went wrong inside recjudge",
+        f"{type(error).__name__}: {error}",
+        "The app is still running. Please report this with the keys you pressed before.",
+    )
+
+
+# ---- base screen -------------------------------------------------------------------------------------------------
+
+
+# last in each screen's list, so that they are last in the footer
+COMMON: list[BindingType] = [
+    Binding("question_mark", "app.show_keys", "keys", key_display="?", id="app.keys"),
+    Binding("q", "leave", "back", id="app.back"),
+    Binding("escape", "step_back", "close or go back", show=False, id="app.peel"),
+    Binding("tab", "app.focus_next", "next panel", show=False, id="app.next_panel"),
+    Binding("colon", "app.command_palette", "command palette", show=False, key_display=":", id="app.palette"),
+]
+
+# for forms, whose fields take letters as text: only esc leaves them
+FORM: list[BindingType] = [
+    replace(
+        binding,
+        show=binding.id == "app.peel",
+        key_display="esc" if binding.id == "app.peel" else binding.key_display,
+    )
+    if isinstance(binding, Binding) and binding.id in ("app.peel", "app.back")
+    else binding
+    for binding in COMMON
+]
+
+
+class BaseScreen(FittedScreen[None]):
+    """A screen with a top line (`TopBar`) and a `background` for its queries."""
+
+    HUGE: ClassVar[int] = 160  # columns from which a screen has the class -huge beside -wide
+    _left_at: Size | None = None
+
+    @property
+    def host(self) -> Host:
+        return host_of(self)
+
+    @cached_property
+    def background(self) -> Background:
+        return Background(self, self.host.db_path, self.host.show_error)
+
+    def on_compose(self) -> None:
+        self._set_huge()
+
+    def on_resize(self) -> None:
+        self._set_huge()
+
+    def _set_huge(self) -> None:
+        self.set_class(self.app.size.width >= self.HUGE, "-huge")
+
+    def on_screen_suspend(self) -> None:
+        self._left_at = self.app.size
+
+    def on_screen_resume(self) -> None:
+        """While another screen was in front, runs may have started or ended, and the terminal may have been resized."""
+        self.query_one(TopBar).show(active=len(self.host.active))
+        if self._left_at not in (None, self.app.size):
+            # Textual lays out a hidden screen before it knows its new width
+            self.call_after_refresh(self.post_message, events.Resize(self.app.size, self.app.size))
+
+    def on_unmount(self) -> None:
+        self.background.stop()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        """Called about once a second while a run is active, and once more when the last one has ended."""
+        for bar in self.query(TopBar):  # while the app closes there is no screen
+            bar.show(active=len(active))
+
+    def project_title(self, project_id: int) -> str:
+        """The project's name. If it was just deleted, the screen closes with a message."""
+        try:
+            return project_name(self.host.db, project_id)
+        except NotFoundError as error:
+            # not in this screen, because it cannot wait for its own end
+            self.app.call_later(self.host.leave_project, error)
+            return "a deleted project"
+
+    @on(TopBar.CrumbClick)
+    def _leave_to(self, message: TopBar.CrumbClick) -> None:
+        project: int | None = getattr(self, "project_id", None)
+        if message.place == 0:
+            to_projects(self.app)
+        elif message.place == 1 and project is not None:
+            to_home(self.app, project)
+        else:
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        self.host.leave_screen()
+
+    def action_step_back(self) -> None:
+        """Close the innermost open part of the screen; go back if nothing is open."""
+        self.host.leave_screen()
+
+    def open_screen(self, name: str, identity: int, **more: object) -> None:
+        self.app.push_screen(make_screen(name, identity, **more))
+
+
+# ---- windows -----------------------------------------------------------------------------------------------------
+
+
+Row = TypeVar("Row")
+# rows that are read at once
+WINDOW = 128
+
+
+class Windows(Generic[Row]):
+    """`read(start, count)` gives the rows of a window, None for one that is gone. The `kept` windows used last stay."""
+
+    def __init__(self, kept: int, read: Callable[[int, int], Sequence[Row | None]]) -> None:
+        self._kept = kept
+        self._read = read
+        self._windows: OrderedDict[int, Sequence[Row | None]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def row(self, place: int) -> Row | None:
+        number, within = divmod(place, WINDOW)
+        if number not in self._windows:
+            self._windows[number] = self._read(number * WINDOW, WINDOW)
+            while len(self._windows) > self._kept:
+                self._windows.popitem(last=False)
+        self._windows.move_to_end(number)
+        window = self._windows[number]
+        return window[within] if within < len(window) else None
+
+    def clear(self) -> None:
+        self._windows.clear()
+
+
+# ---- filter line -------------------------------------------------------------------------------------------------
+
+
+ROWS = 8
+_NOTE_CELLS = 44
+
+
+class SuggestionList(Static):
+    """A window of ROWS suggestions over the widgets below the line."""
+
+    DEFAULT_CSS = """
+    SuggestionList {
+        display: none; overlay: screen; constrain: inside; width: auto; max-width: 100%; height: auto;
+        background: $panel; color: $foreground; padding: 0 1;
+    }
+    SuggestionList.-open { display: block; }
+    """
+
+    def show(self, suggestions: tuple[Suggestion, ...], chosen: int, column: int) -> None:
+        self.set_class(bool(suggestions), "-open")
+        if not suggestions:
+            return
+        top = max(0, min(chosen - ROWS // 2, len(suggestions) - ROWS))
+        rows = suggestions[top : top + ROWS]
+        width = max(cell_len(row.shown) for row in rows)
+        lines = [_row(row, width, top + place == chosen) for place, row in enumerate(rows)]
+        arrows = "up/down" if ascii_wanted() else "↑↓"
+        more = f"{chosen + 1}/{len(suggestions)}   " if len(suggestions) > ROWS else ""
+        lines.append(Content.styled(f"  {more}tab accept   {arrows} choose", "$text-muted"))
+        self.styles.offset = (column, 0)
+        self.update(Content("\n").join(lines))
+
+
+def _row(row: Suggestion, width: int, chosen: bool) -> Content:
+    mark = "> " if chosen else "  "
+    text = f"{mark}{one_line(row.shown, 60)}"
+    note = one_line(row.note, _NOTE_CELLS)
+    shown = (
+        Content.assemble(text, " " * (width + 4 - cell_len(text)), (note, "$text-muted"))
+        if note
+        else Content(text)
+    )
+    return shown.stylize("bold $block-cursor-foreground on $block-cursor-background") if chosen else shown
+
+
+class FilterLine(Input):
+    """`suggest` returns the suggestions for a text and a cursor; without it this is a plain input line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "apply", key_display="enter", id="filter.apply"),
+        Binding("tab", "accept", "accept the suggestion", show=False, id="filter.accept"),
+        Binding("right", "accept_or_move", "accept the suggestion at the end", show=False, id="filter.right"),
+        Binding("down", "choose(1)", "next suggestion", show=False, id="filter.down"),
+        Binding("up", "choose(-1)", "previous suggestion", show=False, id="filter.up"),
+    ]
+
+    class Suggested(Message):
+        """The suggestions that can be accepted now, possibly none."""
+
+        def __init__(self, suggestions: tuple[Suggestion, ...], chosen: int, column: int) -> None:
+            super().__init__()
+            self.suggestions, self.chosen, self.column = suggestions, chosen, column
+
+    def __init__(self, hint: str, suggest: Callable[[str, int, bool], tuple[Suggestion, ...]] | None) -> None:
+        super().__init__(placeholder=hint, compact=True, select_on_focus=False, disabled=True)
+        self._suggest = suggest
+        self.suggestions: tuple[Suggestion, ...] = ()
+        self.chosen = 0
+        self._anything = False
+
+    def suggest_again(self, *, anything: bool | None = None) -> None:
+        """Compute suggestions for the current text and cursor; `anything` stays set until it is changed."""
+        if self._suggest is None:
+            return
+        self._anything = self._anything if anything is None else anything
+        kept = self.suggestions[self.chosen].shown if self.suggestions else None
+        self.suggestions = (
+            self._suggest(self.value, self.cursor_position, self._anything) if self.has_focus else ()
+        )
+        names = [suggestion.shown for suggestion in self.suggestions]
+        self.chosen = names.index(kept) if kept in names else 0
+        self._say()
+
+    def _say(self) -> None:
+        start = word_start(self.value, self.cursor_position)
+        column = max(cell_len(self.value[:start]) - 2, 0)
+        self.post_message(self.Suggested(self.suggestions, self.chosen, column))
+
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        super().watch_has_focus(_has_focus)
+        if not _has_focus and self.suggestions:
+            self.suggestions = ()
+            self._say()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "choose":
+            return self._suggest is not None
+        return super().check_action(action, parameters)
+
+    def action_accept(self) -> None:
+        """Without a suggestion the cursor stays, because a line left open would look like an applied filter."""
+        self.suggest_again()  # the cursor may have moved in the meantime
+        if not self.suggestions:
+            return
+        taken = self.suggestions[self.chosen]
+        self.value = taken.line
+        self.cursor_position = taken.cursor
+        self.suggest_again()
+
+    def action_accept_or_move(self) -> None:
+        if self.suggestions and self.cursor_at_end:
+            self.action_accept()
+        else:
+            self.action_cursor_right()
+
+    def action_choose(self, by: int) -> None:
+        if not self.suggestions:
+            self.suggest_again(anything=True)
+            return
+        self.chosen = (self.chosen + by) % len(self.suggestions)
+        self._say()
+
+
+# ---- filter bar --------------------------------------------------------------------------------------------------
+
+
+class Chips(Static):
+    """The parts of the filter; a click on a part removes it."""
+
+    DEFAULT_CSS = """
+    Chips {
+        link-color: $text; link-background: $primary-muted; link-style: bold;
+        link-color-hover: $text; link-background-hover: $primary-muted; link-style-hover: bold strike;
+    }
+    """
+
+    class Dropped(Message):
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+
+    def show(self, chips: tuple[str, ...]) -> None:
+        shown = [
+            Content.styled(f" {one_line(chip, 60)} ", "bold $text on $primary-muted").stylize(
+                Style.from_meta({"@click": f"drop({place})"})
+            )
+            for place, chip in enumerate(chips)
+        ]
+        self.update(Content.assemble(("filter ", "dim"), Content(" ").join(shown)))
+
+    def action_drop(self, place: int) -> None:
+        self.post_message(self.Dropped(place))
+
+
+class FilterBar(Vertical):
+    """`chips_of` parses a filter and returns its chips; a UsageError it raises is shown until the filter is corrected.
+
+    With `values` the line completes `keys` of the filter grammar and values from the database. `values` reads these in a
+    worker each time the line is opened.
+    """
+
+    DEFAULT_CSS = """
+    FilterBar { height: auto; padding: 0 1; }
+    FilterBar Input { display: none; }
+    FilterBar .filter-error { display: none; color: $error; height: auto; }
+    FilterBar.-open Input { display: block; }
+    FilterBar .filter-chips { display: none; }
+    FilterBar.-filtered .filter-chips { display: block; }
+    FilterBar.-open .filter-chips { display: none; }
+    FilterBar.-wrong .filter-error { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "cancel", id="filter.close")]
+
+    class Applied(Message):
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Closed(Message):
+        """The line was closed, with or without a change."""
+
+    def __init__(
+        self,
+        chips_of: Callable[[str], tuple[str, ...]],
+        hint: str,
+        values: Callable[[Database], Values] | None = None,
+        keys: Collection[str] = KEYS,
+    ) -> None:
+        super().__init__()
+        self._keys = keys
+        self._read_values = values
+        self._values: Values = {}
+        self._chips: tuple[str, ...] = ()
+        self._chips_of = chips_of
+        self._hint = hint
+        self.text = ""
+
+    def compose(self) -> ComposeResult:
+        yield Chips(classes="filter-chips")
+        yield FilterLine(self._hint, self._suggest if self._read_values else None)
+        yield SuggestionList()
+        yield Static(classes="filter-error")
+
+    @cached_property
+    def background(self) -> Background:
+        host = host_of(self)
+        return Background(self, host.db_path, host.show_error)
+
+    def on_unmount(self) -> None:
+        self.background.stop()
+
+    def open(self) -> None:
+        self.add_class("-open")
+        line = self.query_one(Input)
+        line.disabled = False
+        line.value = one_line(self.text) + (" " if self.text else "")
+        line.cursor_position = len(line.value)
+        line.focus()
+        if self._read_values is not None:
+            # the line works without suggestions, too
+            self.background.start("values", self._read_values, self._complete_from, failed=lambda _: None)
+
+    def apply(self, text: str) -> None:
+        """Apply another filter as if it had been typed. An invalid one opens the line and shows the error."""
+        try:
+            chips = self._chips_of(text)
+        except UsageError as error:
+            self._complain(error)
+            return
+        self.remove_class("-wrong")
+        self.text = " ".join(chips)
+        self._chips = chips
+        self.query_one(Chips).show(chips)
+        self.set_class(bool(chips), "-filtered")
+        self.action_close()
+        self.post_message(self.Applied(self.text))
+
+    def action_close(self) -> None:
+        self.remove_class("-open", "-wrong")
+        self.query_one(Input).disabled = True
+        self.post_message(self.Closed())
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.apply(event.value)
+
+    # ---- completion
+
+    def _suggest(self, line: str, cursor: int, anything: bool) -> tuple[Suggestion, ...]:
+        return suggestions(line, cursor, self._values, anything=anything, keys=self._keys)
+
+    def _complete_from(self, values: Values) -> None:
+        self._values = values
+        self.query_one(FilterLine).suggest_again()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.query_one(FilterLine).suggest_again(anything=False)
+
+    @on(FilterLine.Suggested)
+    def _show_suggestions(self, message: FilterLine.Suggested) -> None:
+        message.stop()
+        self.query_one(SuggestionList).show(message.suggestions, message.chosen, message.column)
+
+    # ---- the mouse
+
+    @on(Chips.Dropped)
+    def _drop(self, message: Chips.Dropped) -> None:
+        message.stop()
+        self.apply(" ".join(chip for place, chip in enumerate(self._chips) if place != message.place))
+
+    def _complain(self, error: UsageError) -> None:
+        self.query_one(".filter-error", Static).update(Content(one_line(error, 400)))
+        self.add_class("-open", "-wrong")
+        line = self.query_one(Input)
+        line.disabled = False
+        line.focus()
+
+
+# ---- importing ---------------------------------------------------------------------------------------------------
+
+
+class ImportResult(NamedTuple):
+    """The result of an import: its project, a toast, and its warnings line by line."""
+
+    project: str
+    toast: str
+    warnings: str
+
+
+# for the bindings of screens without a key of their own for it
+IMPORT = Binding("i", "import", "import", show=False, id="app.import")
+
+
+class ImportScreen(BaseScreen):
+    """A screen that can import: its binding of `i` calls `ask_import`, and `imported` is called when there is new
+    data.
+    """
+
+    def ask_import(self, project: str) -> None:
+        """Ask for a file or a folder to import, proposing this project."""
+        from recjudge_tui.tui.data import ImportForm
+
+        self.app.push_screen(ImportForm(project), self._start_import)
+
+    def imported(self, project: str) -> None:
+        """An import into this project is done."""
+
+    def _start_import(self, request: ImportRequest | None) -> None:
+        if request is not None:
+            self.notify(one_line(f"Reading {request.paths[0]} …", 200), markup=False)
+            self.background.start("import", partial(_import, request=request), self._show_import)
+
+    def _show_import(self, result: ImportResult) -> None:
+        self.imported(result.project)
+        if result.warnings:
+            self.app.push_screen(Notice(result.toast, result.warnings))
+        else:
+            self.notify(result.toast, markup=False)
+
+
+def _import(db: Database, request: ImportRequest) -> ImportResult:
+    from recjudge_tui.importers.folders import import_paths
+
+    every = import_paths(db, request.project, request.paths, request.kind, system=request.system)
+    says = [_import_words(done, len(every) > 1) for done in every]
+    kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]
+    warnings = [warning for done in every for warning in done.warnings]
+    notes = [note for done in every for note in done.notes]
+    lines = [*every[0].aside, *notes, *kinds, *warnings]
+    return ImportResult(request.project, " ".join(says), "\n".join(lines))
+
+
+def _import_words(done: ImportSummary, several: bool) -> str:
+    says = f"{done.kind}: " if several else ""
+    says += f"{done.stored:,} of {quantity(done.read, 'row')} stored"
+    more = [f"{n:,} {what}" for n, what in ((done.unchanged, "unchanged"), (done.skipped, "skipped")) if n]
+    return ", ".join([says, *more]) + "."
+
+
+# ---- exporting ---------------------------------------------------------------------------------------------------
+
+
+def format_hint(what: str) -> str:
+    """The text of a dialog about the file; `what` is, for example, “The table is”."""
+    from recjudge_tui.reports.common.table import ENDINGS
+
+    return f"{what} written to this file. Its ending sets the format: {' '.join(ENDINGS)}"
+
+
+class WrittenFile(NamedTuple):
+    """The result of an export. `what` is, for example, “12 rows”; `notes` are for the user, for instance about
+    defused cells.
+    """
+
+    path: Path
+    what: str
+    notes: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        """The result in one line for a toast."""
+        return one_line(f"{self.what} written to {self.path}.{note_text(self.notes)}", 400)
+
+
+def note_text(notes: tuple[str, ...]) -> str:
+    """The first note, which counts the defused cells, and the number of further notes; a toast has room for one."""
+    if not notes:
+        return ""
+    more = f" ({quantity(len(notes) - 1, 'more note')}: in .html, .md and .txt)" if notes[1:] else ""
+    return f" {one_line(notes[0], 160)}{more}"
+
+
+class ExportScreen(BaseScreen):
+    """A screen that can write something to a file: its binding of `e` calls `ask_export` or `ask_file`."""
+
+    def ask_export(self, name: str, make: Callable[[Database], Table]) -> None:
+        """Ask for a file, proposing `name`, and write the table from `make` in the format of the file's ending."""
+        self.ask_file(name, format_hint("The table is"), partial(write_table, make=make))
+
+    def ask_file(self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile]) -> None:
+        """Ask for a file and run `write` in the background; its RecjudgeError is shown."""
+        self.app.push_screen(AskLine("Export", hint, name), partial(self._write_to, write=write))
+
+    def _write_to(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
+        if name is not None:
+            path = user_path(name)
+            self.background.start("export", lambda db: write(db, path), self._show_written)
+
+    def _show_written(self, written: WrittenFile) -> None:
+        self.notify(written.message(), markup=False)
+
+
+def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> WrittenFile:
+    """Make the table and write it; raises what `export_table` raises."""
+    table = make(db)
+    return WrittenFile(path, quantity(len(table.rows), "row"), export_table(table, path))
+
+
+def export_table(table: Table, path: Path) -> tuple[str, ...]:
+    """Write the table to a new file in the format of the file's ending; returns notes for the user.
+
+    Raises UsageError for an unknown ending, RecjudgeError when the file exists or for Parquet without pyarrow, StoreError
+    when it cannot be written.
+    """
+    from recjudge_tui.reports.common.stream import save_table
+    from recjudge_tui.reports.common.table import format_of_file
+
+    fmt = format_of_file(path)
+    if path.exists():
+        raise RecjudgeError(f"{path} exists already", next_step="Press e again and give another name.")
+    return save_table(table, fmt, path)
+
+
+# ---- occasion screen ---------------------------------------------------------------------------------------------
+
+
+class OccasionScreen(ExportScreen, ImportScreen):
+    """It yields `occasion_bar()` and computes its figures again in `occasions_changed`.
+
+    It calls `occasions_shown` when they are on the screen, and `occasions_refused` when they cannot be computed.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter", key_display="/", id="occasions.filter"),
+        IMPORT,
+    ]
+    project_id: int
+
+    def __init__(self, occasion_text: str = "") -> None:
+        super().__init__()
+        self.occasion_text = occasion_text
+        self._shown_text = ""
+        self._any_occasions = False
+        self._focus_before: Widget | None = None
+
+    @property
+    def occasions(self) -> OccasionFilter:
+        return parse_occasions(self.occasion_text)
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether keys belong to the screen: no dialog is open, and no filter is being typed."""
+        return self.is_current and not isinstance(self.focused, Input)
+
+    def occasion_bar(self) -> FilterBar:
+        return FilterBar(_chips, OCCASION_HINT, values=self._values, keys=OCCASIONS)
+
+    def occasions_changed(self) -> None:
+        """Compute the figures again."""
+
+    def occasions_shown(self) -> None:
+        self._shown_text = self.occasion_text
+
+    def occasions_refused(self) -> None:
+        """Back to the occasions that the figures on the screen are about."""
+        if self.occasion_text != self._shown_text:
+            self.query_one(FilterBar).apply(self._shown_text)
+
+    def on_mount(self) -> None:
+        if self.occasion_text:
+            self.query_one(FilterBar).apply(self.occasion_text)
+        job = partial(known_occasions, project_id=self.project_id)
+        self.background.start("occasions", job, self._offer_filter)
+
+    def _offer_filter(self, known: tuple[bool, bool]) -> None:
+        self._any_occasions = any(known)
+        self.refresh_bindings()
+
+    def _values(self, db: Database) -> Values:
+        from recjudge_tui.store.filters import filter_values
+
+        return filter_values(db, self.project_id)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if isinstance(self.focused, Input):
+            return action in ("step_back", "app.command_palette")
+        if action == "filter":
+            return self._any_occasions or bool(self.occasion_text)
+        return super().check_action(action, parameters)
+
+    def action_runs(self) -> None:
+        self.open_screen("runs", self.project_id)
+
+    def action_import(self) -> None:
+        self.ask_import(self.project_title(self.project_id))
+
+    def imported(self, project: str) -> None:
+        self.occasions_changed()
+
+    def action_filter(self) -> None:
+        self._focus_before = self.focused
+        self.query_one(FilterBar).open()
+
+    @on(FilterBar.Applied)
+    def _choose_occasions(self, message: FilterBar.Applied) -> None:
+        if message.text != self.occasion_text:
+            self.occasion_text = message.text
+            self.occasions_changed()
+
+    @on(FilterBar.Closed)
+    def _leave_filter(self) -> None:
+        if self._focus_before is not None:
+            self.set_focus(self._focus_before)
+
+
+def _chips(text: str) -> tuple[str, ...]:
+    parse_occasions(text)
+    return parse_filter(text).chips()

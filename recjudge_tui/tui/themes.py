@@ -1,0 +1,223 @@
+"""The themes, and how they are shown by terminals with few colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
+from rich.terminal_theme import TerminalTheme
+from textual.color import Color
+from textual.filter import LineFilter
+from textual.theme import BUILTIN_THEMES, Theme
+
+from recjudge_tui.config_file import Fault, Setting
+from recjudge_tui.domain.text import paintable
+from recjudge_tui.tui.widgets import ascii_wanted
+
+# ---- themes ------------------------------------------------------------------------------------------------------
+
+
+DEFAULT = "recjudge"
+# the share of the colour that dim text keeps; Textual's half is too faint to read
+DIM = 0.72
+THEMES = (
+    Theme(
+        name=DEFAULT,
+        primary="#5f87af",
+        secondary="#87afaf",
+        accent="#87d7d7",
+        warning="#ffaf5f",
+        error="#ff7f7f",
+        success="#87d787",
+        foreground="#d7d7d7",
+        background="#161a1e",
+        surface="#1c2126",
+        panel="#262c33",
+        dark=True,
+        variables={"block-cursor-background": "#2c3c4c", "block-cursor-foreground": "#ececec"},
+    ),
+    Theme(
+        name="recjudge-light",
+        primary="#4a7096",
+        secondary="#285858",
+        accent="#0b5a70",
+        warning="#7a4300",
+        error="#a31515",
+        success="#1d6120",
+        foreground="#1c1f22",
+        background="#fbfbf8",
+        surface="#f2f2ee",
+        panel="#e6e7e3",
+        dark=False,
+        variables={"block-cursor-background": "#c9d8e6", "block-cursor-foreground": "#101214"},
+    ),
+    Theme(
+        name="recjudge-contrast",
+        primary="#6fa8ff",
+        secondary="#9fd8ff",
+        accent="#ffff00",
+        warning="#ffb000",
+        error="#ff8080",
+        success="#60ff60",
+        foreground="#ffffff",
+        background="#000000",
+        surface="#000000",
+        panel="#1a1a1a",
+        dark=True,
+        text_alpha=1.0,
+        variables={"block-cursor-background": "#00338a", "block-cursor-foreground": "#ffffff"},
+    ),
+)
+
+
+def named_colours(theme: Theme) -> TerminalTheme:
+    """What the colours that Rich names (`yellow`) are in a theme; Textual's own are too pale for a light ground."""
+    names = theme.to_color_system().generate()
+    ground, text, panel = (_triplet(names[name]) for name in ("background", "foreground", "panel"))
+    red, green, yellow, blue, magenta, cyan = (
+        _triplet(names[name]) for name in ("error", "success", "warning", "primary", "secondary", "accent")
+    )
+    colours = [ground, red, green, yellow, blue, magenta, cyan, text]
+    return TerminalTheme(ground, text, colours, [panel, *colours[1:]])
+
+
+def _triplet(name: str) -> tuple[int, int, int]:
+    return Color.parse(name).rgb
+
+
+_BY_NAME = {theme.name: theme for theme in THEMES}
+
+
+def own_theme(name: str) -> Theme | None:
+    """The shipped theme of this name."""
+    return _BY_NAME.get(name)
+
+
+def theme_names() -> tuple[str, ...]:
+    """The shipped themes, then those of Textual."""
+    return (*(theme.name for theme in THEMES), *sorted(BUILTIN_THEMES))
+
+
+def chosen_theme(setting: Setting | None) -> tuple[str, Fault | None]:
+    """The theme to start with; the default one when the chosen theme does not exist."""
+    if setting is None or setting.value in theme_names():
+        return setting.value if setting else DEFAULT, None
+    near = get_close_matches(setting.value, theme_names(), 1)
+    ours = ", ".join(theme.name for theme in THEMES)
+    advice = f"Did you mean “{near[0]}”?" if near else f"Available: {ours}; the palette has more."
+    return DEFAULT, Fault(setting.line, f"no theme “{setting.value}”", advice)
+
+
+class ReadableDim(LineFilter):
+    """Blends dim text towards its background, but keeps it readable."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(segment.text, _dimmed(segment.style, background))
+            if segment.style is not None and segment.style.dim and not segment.control
+            else segment
+            for segment in segments
+        ]
+
+
+@lru_cache(maxsize=1024)
+def _dimmed(style: Style, background: Color) -> Style:
+    ground = style.bgcolor.triplet if style.bgcolor is not None else background.rich_color.triplet
+    if style.color is None or style.color.triplet is None or ground is None:
+        return style
+    red, green, blue = (
+        under + (over - under) * DIM for under, over in zip(ground, style.color.triplet, strict=True)
+    )
+    return style + Style(color=RichColor.from_rgb(red, green, blue), dim=False)
+
+
+# ---- line filters ------------------------------------------------------------------------------------------------
+
+
+_LIKE = {
+    **dict.fromkeys("─━┄┈╌═▁▔‾–—−", "-"),
+    **dict.fromkeys("│┃║▏▎▍▌▐▕", "|"),
+    **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼╔╗╚╝", "+"),
+    **dict.fromkeys("█▇▆▅▄▃▂▀▉▊▋■", "#"),
+    **dict.fromkeys("“”„«»", '"'),
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("·•●", "."),
+    **dict.fromkeys("▸▶→", ">"),
+    **dict.fromkeys("◂◀←", "<"),
+    **dict.fromkeys("▲△↑", "^"),
+    **dict.fromkeys("▼▽↓✓", "v"),
+    **dict.fromkeys("✗×", "x"),
+    "…": "~",
+    "κ": "k",
+    "‹": "<",
+    "›": ">",
+    "\N{NO-BREAK SPACE}": " ",
+}
+
+
+class FilterChain(LineFilter):
+    """Applies filters one after the other. Textual keeps a filtered copy of each line for each filter; this needs one."""
+
+    def __init__(self, filters: tuple[LineFilter, ...] = ()) -> None:
+        super().__init__()
+        self.filters = filters
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        for line_filter in self.filters:
+            segments = line_filter.apply(segments, background)
+        return segments
+
+
+class ControlFilter(LineFilter):
+    """Drops control characters from everything painted, including text pasted into an input.
+
+    Text from data is already made safe where it is shown; this is a second barrier. It changes no width, because such
+    characters have none.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            segment
+            if segment.control or segment.text.isprintable()
+            else Segment(paintable(segment.text), segment.style)
+            for segment in segments
+        ]
+
+
+class AsciiFilter(LineFilter):
+    """Replaces every non-ASCII character by a similar one, or by as many `?` as the character is wide."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            segment
+            if segment.control or segment.text.isascii()
+            else Segment("".join(map(_ascii, segment.text)), segment.style)
+            for segment in segments
+        ]
+
+
+def _ascii(character: str) -> str:
+    if character.isascii():
+        return character
+    return _LIKE.get(character) or "?" * cell_len(character)
+
+
+class Filters:
+    """The filters of the app around those of Textual, as one."""
+
+    def __init__(self, first: tuple[LineFilter, ...]) -> None:
+        self._first = first
+        self._last = (ControlFilter(), *([AsciiFilter()] if ascii_wanted() else []))
+        self._chain = FilterChain()
+
+    def around(self, others: Iterable[LineFilter]) -> tuple[LineFilter]:
+        """The same filter as long as the others are the same: Textual remembers lines by it."""
+        filters = (*self._first, *others, *self._last)
+        if filters != self._chain.filters:
+            self._chain = FilterChain(filters)
+        return (self._chain,)

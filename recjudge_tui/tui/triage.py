@@ -1,0 +1,553 @@
+"""Triage: every verdict of a project, filtered, beside the case behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import set_cell_size
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects import (
+    LONGEST_NAME,
+    SavedFilter,
+    delete_filter,
+    save_filter,
+    saved_filters,
+)
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.triage import Action
+from recjudge_tui.store.verdicts import next_undecided
+from recjudge_tui.tui.case import CasePanel, ListsInShort, read_case
+from recjudge_tui.tui.decisions import (
+    EXPORT_HINT,
+    LogWrite,
+    Triage,
+    VerdictPane,
+    copy_case,
+    export_list,
+    page_case,
+    save_case,
+)
+from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
+from recjudge_tui.tui.screens import (
+    COMMON,
+    IMPORT,
+    Background,
+    ExportScreen,
+    FilterBar,
+    ImportScreen,
+    host_of,
+)
+from recjudge_tui.tui.verdict_list import (
+    CaseStrip,
+    OpeningFilter,
+    VerdictList,
+    opening_filters,
+    verdict_filter_bar,
+)
+from recjudge_tui.tui.widgets import DialogHint, KeyLine, Options, TopBar, key_hint, key_name
+
+if TYPE_CHECKING:
+    from recjudge_tui.store.case_detail import CaseDetail
+
+
+# ---- saved filters -----------------------------------------------------------------------------------------------
+
+
+_NAME_CELLS = 24
+_KEYS = (
+    ("filters.apply", "enter", "apply"),
+    ("filters.save", "n", "save the current one"),
+    ("filters.delete", "D", "delete"),
+    ("filters.close", "esc", "close"),
+)
+
+
+class FilterNames(Options):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "apply", id="filters.apply"),
+        Binding("j", "cursor_down", "next", show=False, id="filters.down"),
+        Binding("k", "cursor_up", "previous", show=False, id="filters.up"),
+    ]
+
+
+class SavedFilters(Dialog[str | None]):
+    """Returns the filter to apply, or None. `present` is the filter that can be saved; empty if there is none."""
+
+    DEFAULT_CSS = """
+    SavedFilters FilterNames { height: auto; max-height: 12; background: $surface; border: none; padding: 0; }
+    SavedFilters FilterNames:focus { border: none; background-tint: transparent; }
+    SavedFilters #no-filters { display: none; }
+    SavedFilters.-empty FilterNames { display: none; }
+    SavedFilters.-empty #no-filters { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "save", "save the current filter", id="filters.save"),
+        Binding("D", "delete", "delete", id="filters.delete"),
+        Binding("escape,q", "dismiss(None)", "close", key_display="esc", id="filters.close"),
+    ]
+
+    def __init__(self, project_id: int, present: str = "") -> None:
+        super().__init__()
+        self.project_id, self.present = project_id, present
+        self.filters: list[SavedFilter] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content("Saved filters")
+            yield FilterNames()
+            yield Static(Content(self._empty()), id="no-filters")
+            yield DialogHint(key_hint(self.app, *_KEYS))
+
+    def _empty(self) -> str:
+        save = key_name(self.app, "filters.save", "n")
+        if self.present:
+            return f"No filter is saved yet. {save} saves the current one: {one_line(self.present, 200)}"
+        first = key_name(self.app, "cases.filter", "/")
+        return f"No filter is saved yet. Press {first} to filter the list, then save the filter here with {save}."
+
+    @cached_property
+    def background(self) -> Background:
+        host = host_of(self)
+        return Background(self, host.db_path, host.show_error)
+
+    def on_mount(self) -> None:
+        self.background.start("filters", partial(saved_filters, project_id=self.project_id), self._show)
+
+    def on_unmount(self) -> None:
+        self.background.stop()
+
+    def _show(self, filters: list[SavedFilter], select: str = "", toast: str = "") -> None:
+        """Show the filters, with the cursor on the one named `select`, or at its old position."""
+        self.filters = filters
+        self.set_class(not filters, "-empty")
+        names = self.query_one(FilterNames)
+        before = names.highlighted or 0
+        names.set_options([Option(_option_text(saved)) for saved in filters])
+        places = [place for place, saved in enumerate(filters) if saved.name == select]
+        if filters:
+            names.highlighted = places[0] if places else min(before, len(filters) - 1)
+            names.focus()
+        if toast:
+            self.app.notify(one_line(toast, 200), markup=False)
+
+    def _current(self) -> SavedFilter | None:
+        place = self.query_one(FilterNames).highlighted
+        return self.filters[place] if place is not None and place < len(self.filters) else None
+
+    @on(OptionList.OptionSelected)
+    def _apply(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self.filters[event.option_index].filter)
+
+    def action_save(self) -> None:
+        if not self.present:
+            first = key_name(self.app, "cases.filter", "/")
+            says = f"There is no filter to save. Press {first} to filter the list first."
+            self.app.notify(says, severity="warning", markup=False)
+            return
+        hint = f"A name for: {one_line(self.present, 200)}\nAn older filter of that name is replaced."
+        self.app.push_screen(AskLine("Save the filter", hint), self._save)
+
+    def _save(self, name: str | None) -> None:
+        if name is None:
+            return
+
+        def job(db: Database) -> tuple[list[SavedFilter], str]:
+            replaced = save_filter(db, self.project_id, name, self.present)
+            toast = f"“{name}” {'replaced' if replaced else 'saved'}."
+            return saved_filters(db, self.project_id), toast
+
+        self.background.start("filters", job, lambda saved: self._show(saved[0], name, saved[1]))
+
+    def action_delete(self) -> None:
+        saved = self._current()
+        if saved is not None:
+            text = f"“{saved.name}”: {saved.filter}"
+            self.app.push_screen(
+                Confirm("Delete the saved filter?", text, "delete", "keep"), partial(self._delete, saved.name)
+            )
+
+    def _delete(self, name: str, sure: bool | None) -> None:
+        if not sure:
+            return
+
+        def job(db: Database) -> list[SavedFilter]:
+            delete_filter(db, self.project_id, name)
+            return saved_filters(db, self.project_id)
+
+        self.background.start("filters", job, partial(self._show, toast=f"“{name}” deleted."))
+
+
+def _option_text(saved: SavedFilter) -> Content:
+    name = one_line(saved.name, min(_NAME_CELLS, LONGEST_NAME))
+    return Content.assemble((set_cell_size(name, _NAME_CELLS), "bold"), "  ", one_line(saved.filter, 200))
+
+
+# ---- screen ------------------------------------------------------------------------------------------------------
+
+
+# below this many columns triage is one pane
+ONE_PANE = 100
+_GONE = "This verdict no longer exists: its run or import was deleted in the meantime."
+_DETAIL_DELAY_S = 0.04
+_FIRST_DETAIL_DELAY_S = 0.15
+_ABOUT_VERDICTS = (
+    "decide", "override", "annotate", "keep", "next_undecided", "copy", "save", "page", "export", "sent",
+)  # fmt: skip
+
+
+class CasesScreen(ExportScreen, ImportScreen):
+    """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter it
+    opens on the first of `opening_filters` with a verdict, or on all verdicts if no judge has run.
+
+    With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line.
+    """
+
+    AUTO_FOCUS = "VerdictList"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("F", "saved_filters", "use or save a filter", show=False, id="cases.saved_filters"),
+        Binding("y", "copy", "copy the case", show=False, id="cases.copy"),
+        Binding("Y", "save", "save the case to a file", show=False, id="cases.save"),
+        Binding("o", "page", "read the case in the pager", show=False, id="cases.page"),
+        Binding("e", "export", "export the list", show=False, id="cases.export"),
+        Binding("c", "decide('accept')", "accept", id="triage.accept"),
+        Binding("x", "decide('dismiss')", "dismiss", id="triage.dismiss"),
+        Binding("v", "override", "override", id="triage.override"),
+        Binding("w", "annotate('note')", "write a note", show=False, id="triage.note"),
+        Binding("t", "annotate('tag')", "add a tag", show=False, id="triage.tag"),
+        Binding("u", "undo", "undo the last decision", show=False, id="triage.undo"),
+        Binding("plus", "keep", "keep for examples or labels", show=False, key_display="+", id="triage.keep"),
+        Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
+        Binding("backspace", "drop_chip", "remove the last filter", show=False, id="cases.drop_chip"),
+        Binding("s", "sort", "sort another way", show=False, id="cases.sort"),
+        Binding("Q", "queue", "queue, or all verdicts", show=False, id="cases.queue"),
+        Binding("n", "next_undecided", "next untriaged", id="cases.next_marked"),
+        Binding("P", "sent", "sent/raw", id="cases.sent"),
+        Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
+        Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
+        Binding("enter", "unfold", "list", show=False, id="cases.unfold"),
+        Binding("tab", "next_part", "next panel, or next part of the case", show=False, id="cases.next_part"),
+        Binding("right", "step(1)", "next verdict", show=False, id="cases.step_next"),
+        Binding("left", "step(-1)", "previous verdict", show=False, id="cases.step_previous"),
+        IMPORT,
+        Binding("r", "open('runs')", "runs", show=False, id="cases.launch"),
+        Binding("a", "open('reports')", "agreement", show=False, id="cases.agreement"),
+        Binding("d", "open('compare')", "compare raters", show=False, id="cases.compare"),
+        Binding("p", "open('prompts')", "prompts", show=False, id="cases.prompts"),
+        Binding("l", "open('annotate')", "label cases yourself", show=False, id="cases.annotate"),
+        *[key for key in COMMON if not (isinstance(key, Binding) and key.id == "app.next_panel")],
+    ]
+
+    def __init__(
+        self,
+        project_id: int,
+        filter_text: str | None = None,
+        only: tuple[int, ...] | None = None,
+        name: str = "",
+    ) -> None:
+        super().__init__()
+        self.project_id = project_id
+        self._named = name
+        self.pane = VerdictPane(project_id, only)
+        self.rows = self.pane.rows
+        self.panel = CasePanel(id="case")
+        self.triage = Triage(self, project_id, self.rows, self._triage_changed)
+        self._asked_for = filter_text
+        # None until a list is shown
+        self._was_narrow: bool | None = None
+        self._folded_by_itself = False
+        # the lists to try when opening, until one has a verdict, and the last one tried
+        self._opening_filters: Iterator[OpeningFilter] = iter(())
+        self._opening_filter: OpeningFilter | None = None
+        self._read_again = False
+        self._delay: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield TopBar(*self._crumbs())
+        yield verdict_filter_bar(self.project_id)
+        yield CaseStrip()
+        with Horizontal(id="triage"):
+            yield self.pane
+            yield self.panel
+        yield ListsInShort()
+        yield KeyLine()
+
+    def _crumbs(self) -> tuple[str, ...]:
+        list_name = "Queue" if self.pane.in_queue else "Cases"
+        return "recjudge", self.project_title(self.project_id), list_name, *filter(None, [self._named])
+
+    def on_mount(self) -> None:
+        if self._asked_for is None and self.pane.only is None:
+            self._opening_filters = opening_filters(self.host.db, self.project_id)
+        if self._asked_for:
+            self._apply(self._asked_for)
+        elif not self._try_next_filter():
+            self.pane.list_all()
+
+    # ---- the list
+
+    def _apply(self, text: str | None) -> None:
+        if text is not None:
+            self.query_one(FilterBar).apply(text)
+
+    def _try_next_filter(self) -> bool:
+        """Try the next list on opening; False when all were tried."""
+        self._opening_filter = next(self._opening_filters, None)
+        if self._opening_filter is None:
+            return False
+        self._sort_first(self._opening_filter)
+        self._apply(self._opening_filter.filter_text)
+        return True
+
+    def _sort_first(self, opening: OpeningFilter) -> None:
+        self.pane.sort = opening.sort
+        self.query_one(TopBar).show(right=opening.about)
+
+    @on(VerdictPane.ListShown)
+    def _listed(self) -> None:
+        if not self.rows.ids and self._try_next_filter():
+            return
+        self._opening_filters = iter(())
+        if self._was_narrow is None:
+            self._fold_by_room()
+        if not self.rows.ids:
+            self.panel.show_case(None, self.pane.reason_for_none())
+            self.query_one(ListsInShort).show(None)
+        elif self._read_again:
+            self._read_case()
+        self._read_again = False
+        self.refresh_bindings()
+        self.panel.show_reason(self.pane.queue_reason())
+        self.query_one(TopBar).show(crumbs=self._crumbs())
+        self._say_where()
+
+    @on(FilterBar.Applied)
+    def _filter(self, message: FilterBar.Applied) -> None:
+        if self._opening_filter is not None and message.text != self._opening_filter.filter_text:
+            self._opening_filter = None
+            self._sort_first(OpeningFilter(""))
+        self.pane.choose(parse_filter(message.text))
+
+    @on(FilterBar.Closed)
+    def _back_to_list(self) -> None:
+        self.rows.focus()
+        self.pane.list_if_never_listed()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        self.pane.follow_runs(active)
+
+    @on(VerdictPane.RunEnded)
+    def _run_ended(self) -> None:
+        self._read_case()
+
+    def action_import(self) -> None:
+        self.ask_import(self.project_title(self.project_id))
+
+    def imported(self, project: str) -> None:
+        self.pane.relist(follow=True)
+
+    def action_filter(self) -> None:
+        self.query_one(FilterBar).open()
+
+    def action_drop_chip(self) -> None:
+        if self.pane.chosen:
+            self._apply(self.pane.chosen.without_last().text())
+
+    def action_saved_filters(self) -> None:
+        self.app.push_screen(SavedFilters(self.project_id, self.pane.chosen.text()), self._apply)
+
+    def action_sort(self) -> None:
+        self.pane.next_order()
+
+    def action_queue(self) -> None:
+        """Switch between the queue and all verdicts of the filter."""
+        chosen = self.pane.chosen.without("queue")
+        if not self.pane.in_queue:
+            chosen = VerdictFilter((*chosen.terms, Term("queue", ":", "any")))
+        self._apply(chosen.text())
+
+    def action_step(self, rows: int) -> None:
+        self.rows.action_move(rows)
+
+    def action_next_undecided(self) -> None:
+        if self.rows.ids:
+            job = partial(next_undecided, ids=self.rows.ids[self.rows.cursor + 1 :])
+            self.background.start("next", job, self._go_to_undecided)
+
+    def _go_to_undecided(self, verdict_id: int | None) -> None:
+        if verdict_id is None:
+            self.notify("Every verdict after this one has a decision.", markup=False)
+        else:
+            self.rows.go_to(verdict_id)
+
+    # ---- triage
+
+    def action_decide(self, action: Action) -> None:
+        self.triage.decide(action)
+
+    def action_override(self) -> None:
+        self.triage.override()
+
+    def action_annotate(self, action: Action) -> None:
+        self.triage.ask(action)
+
+    def action_undo(self) -> None:
+        self.triage.undo()
+
+    def action_keep(self) -> None:
+        self.triage.keep()
+
+    def _triage_changed(self, write: LogWrite) -> None:
+        if write.verdicts:
+            self._read_again = True
+            self.pane.relist(follow=True)
+        else:
+            self.rows.reload()
+            self._read_case()
+        self.pane.count_decisions()
+        self.query_one(CaseStrip).show_decision(write.decision)
+
+    # ---- the case beside it
+
+    @on(VerdictPane.Moved)
+    def _moved(self) -> None:
+        """Read the case when the cursor has come to rest."""
+        if self._delay is not None:
+            self._delay.stop()
+        self.panel.show_reason(self.pane.queue_reason())
+        self._say_where()
+        # reading the first case imports a lot, which would delay the first paint
+        first = self.panel.case is None
+        self._delay = self.set_timer(_FIRST_DETAIL_DELAY_S if first else _DETAIL_DELAY_S, self._read_case)
+
+    def _read_case(self) -> None:
+        if (verdict_id := self.rows.cursor_id) is not None:
+            job = partial(read_case, verdict_id=verdict_id)
+            self.background.start("case", job, partial(self._show_case, verdict_id))
+
+    def _show_case(self, verdict_id: int, case: CaseDetail | None) -> None:
+        if verdict_id == self.rows.cursor_id:
+            self.panel.show_case(case, _GONE)
+            self.query_one(ListsInShort).show(case)
+
+    # ---- one pane: the list folded to a strip above the case
+
+    @on(VerdictList.Opened)
+    def _open_case(self) -> None:
+        self.add_class("-reading")
+        self.panel.focus()
+        self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        if self._was_narrow is not None:
+            self._fold_by_room()
+
+    def _fold_by_room(self) -> None:
+        """Fold the list if there is no room for two panes, so that the reasoning is visible; else unfold it."""
+        narrow = self.app.size.width < ONE_PANE
+        if narrow == self._was_narrow:
+            return
+        self._was_narrow = narrow
+        if not narrow and self._folded_by_itself:
+            self.action_unfold()
+        elif (
+            narrow and self.rows.has_focus and self.rows.ids and (self.pane.in_queue or self._opening_filter)
+        ):
+            self._open_case()
+            self._folded_by_itself = True
+
+    @on(CaseStrip.ListRequest)
+    def action_unfold(self) -> None:
+        self._folded_by_itself = False
+        self.remove_class("-reading")
+        self.rows.focus()
+        self.refresh_bindings()
+
+    @on(CaseStrip.Step)
+    def _step(self, message: CaseStrip.Step) -> None:
+        self.action_step(message.rows)
+
+    def _say_where(self) -> None:
+        self.query_one(CaseStrip).show(self.rows.cursor, len(self.rows.ids), self.rows.cursor_row)
+
+    def action_next_part(self) -> None:
+        """Go to the next part of the case if it fills the screen, else to the next panel."""
+        if self.has_class("-reading"):
+            self.panel.to_next_part()
+        else:
+            self.app.action_focus_next()
+
+    def action_step_back(self) -> None:
+        if (self.has_class("-reading") or self.panel.has_focus) and not self._folded_by_itself:
+            self.action_unfold()
+        else:
+            super().action_step_back()
+
+    def action_leave(self) -> None:
+        if self.has_class("-reading") and not self._folded_by_itself:
+            self.action_unfold()
+        else:
+            super().action_leave()
+
+    def action_scroll_case(self, lines: int) -> None:
+        self.panel.scroll_relative(y=lines, animate=False)
+
+    # ---- writing a case or the list
+
+    def action_copy(self) -> None:
+        if case := self._shown_case():
+            copy_case(self, case)
+
+    def action_page(self) -> None:
+        if case := self._shown_case():
+            page_case(self, case)
+
+    def action_save(self) -> None:
+        if case := self._shown_case():
+            save_case(self, case)
+
+    def _shown_case(self) -> CaseDetail | None:
+        if self.panel.case is None:
+            self.notify("No case is shown.", severity="warning", markup=False)
+        return self.panel.case
+
+    def action_export(self) -> None:
+        write = partial(
+            export_list, project_id=self.project_id, chosen=self.pane.chosen, sort=self.pane.sort,
+            only=self.pane.only, listed=self.pane.whole_list,
+        )  # fmt: skip
+        self.ask_file("verdicts.csv", EXPORT_HINT, write)
+
+    # ---- other screens
+
+    def action_sent(self) -> None:
+        from recjudge_tui.tui.decisions import SentScreen
+
+        verdict_id = self.rows.cursor_id
+        if verdict_id is not None:
+            self.app.push_screen(SentScreen(self.project_id, verdict_id))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if isinstance(self.focused, Input):
+            return action in ("step_back", "app.command_palette")
+        if action == "unfold":
+            return self.has_class("-reading")
+        if action in _ABOUT_VERDICTS:
+            return self.is_mounted and bool(self.rows.ids)
+        return super().check_action(action, parameters)
+
+    def action_open(self, name: str) -> None:
+        self.open_screen(name, self.project_id)

@@ -1,0 +1,240 @@
+"""The reports as tabs: the cells of the report, its options as a form, and the cases behind a row."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import REPORTS
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
+from recjudge_tui.tui.form import Form
+from recjudge_tui.tui.reports import PAPER, TABS, ReportsScreen, cells
+from recjudge_tui.tui.triage import CasesScreen
+from recjudge_tui.tui.widgets import UNICODE, TextPane
+from tests.support.app.driving import SIZES, press, running, settle, shown, until
+from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.verdicts import Project, table
+from tests.support.zhang_folder import joined_rows, write_joined
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rated") / "recjudge.db"
+
+
+@pytest.fixture
+def rated(project_db: Path, kept: Path) -> Path:
+    """Six pairs judged by the rules and labelled by two people; their lists judged one by one, too."""
+    if not kept.exists():
+        project = import_lists(project_db, users=6)
+        judge(project_db, project, "pairwise")
+        judge(project_db, project, "pointwise")
+        import_labels(project_db)
+        shutil.copy(project_db, kept)
+    else:
+        shutil.copy(kept, project_db)
+    return project_db
+
+
+async def open_tab(pilot: Pilot[Any], tab: str = "leaderboard") -> ReportsScreen:
+    await pilot.press("a")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ReportsScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, ReportsScreen)
+    await until(pilot, lambda: screen.made is not None)
+    if tab != "leaderboard":
+        screen.action_report(tab)
+        await until(pilot, lambda: screen.made is not None and screen.made.tab == tab)
+    await settle(pilot)
+    return screen
+
+
+def content(screen: ReportsScreen) -> Table:
+    assert screen.made is not None
+    assert isinstance(screen.made.content, Table)
+    return screen.made.content
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_answer_comes_first_and_the_cells_are_those_of_the_report(
+    rated: Path, size: tuple[int, int]
+) -> None:
+    with connect(rated) as db:
+        wanted = table(Project(db, 1), "leaderboard", protocol="pairwise", aspect="overall")
+    async with running(rated, "shop", size) as pilot:
+        screen = await open_tab(pilot)
+        assert content(screen).rows == wanted.rows
+        text = " ".join(shown(pilot).split())
+        assert wanted.answer[:40] in text
+        assert wanted.brief is not None
+        for row in wanted.brief.rows:
+            assert str(row["system"]) in text
+        # no number is cut
+        grid = screen.query_one("#table")
+        assert size[0] < 80 or grid.virtual_size.width <= grid.size.width
+
+
+async def test_every_tab_shows_a_table_a_page_or_its_reason(rated: Path) -> None:
+    async with running(rated, "shop") as pilot:
+        screen = await open_tab(pilot)
+        for name in (*TABS[1:], PAPER):
+            await press(pilot, "tab")
+            await until(pilot, lambda name=name: screen.made is not None and screen.made.tab == name)
+            await settle(pilot)
+            assert screen.made is not None
+            assert screen.made.content is not None or screen.made.error is not None
+            pane = screen.query_one("#body")
+            assert pane.has_class("-table") or screen.query_one(TextPane).text().strip()
+        await press(pilot, "tab")
+        await until(pilot, lambda: screen.made is not None and screen.made.tab == "leaderboard")
+
+
+async def test_the_form_has_the_options_of_the_report_and_says_what_is_wrong(rated: Path) -> None:
+    async with running(rated, "shop") as pilot:
+        screen = await open_tab(pilot)
+        await press(pilot, "m")
+        form = pilot.app.screen
+        assert isinstance(form, Form)
+        served = {"contexts", "context", "served_from", "served_to", "from", "to"}
+        for option in REPORTS["leaderboard"].options:
+            assert option.name in served or form.query(f"#field-{option.name}")
+        form.query_one("#field-k", Input).value = "many"
+        await press(pilot, "enter")
+        await until(pilot, lambda: "It must be a number" in shown(pilot))
+        form.query_one("#field-k", Input).value = ""
+        form.query_one("#field-method", Input).value = "bt"
+        await press(pilot, "enter")
+        await until(pilot, lambda: content(screen).settings.get("method") == "bt")
+        # what does not fit is the reason in place of the table, and the other tabs stay
+        await press(pilot, "m")
+        pilot.app.screen.query_one("#field-method", Input).value = "elo"
+        await press(pilot, "enter")
+        await until(pilot, lambda: "elo" in screen.query_one(TextPane).text())
+
+
+async def test_enter_opens_the_cases_that_a_row_counts(rated: Path) -> None:
+    async with running(rated, "shop") as pilot:
+        screen = await open_tab(pilot)
+        row = content(screen).rows[0]
+        for steps, (term, name) in enumerate(
+            (("system", "n"), ("won", "wins"), ("tied", "ties"), ("lost", "losses"))
+        ):
+            await press(pilot, "enter", *["right"] * steps, "enter")
+            cases = pilot.app.screen
+            assert isinstance(cases, CasesScreen)
+            sign = "=" if term == "system" else ":"
+            text = cases.pane.chosen.text()
+            assert text.endswith(f"{term}{sign}{row['system']}")
+            assert f"judge={row['rater']}" in text
+            assert len(cases.rows.ids) == row[name]
+            await press(pilot, "q")
+        screen.action_report("agreement")
+        await until(pilot, lambda: screen.made is not None and screen.made.tab == "agreement")
+        await settle(pilot)
+        await press(pilot, "plus", "enter")
+        cases = pilot.app.screen
+        assert isinstance(cases, CasesScreen)
+        assert "why:disagree" in cases.pane.chosen.text()
+
+
+async def test_another_question_moves_every_tab(rated: Path) -> None:
+    async with running(rated, "shop") as pilot:
+        screen = await open_tab(pilot)
+        await press(pilot, "o", "right", "enter")
+        await until(pilot, lambda: screen.made is not None and screen.made.topic == ("pointwise", "overall"))
+        await until(pilot, lambda: "pointwise" in content(screen).title)
+        await press(pilot, "tab")
+        await until(pilot, lambda: screen.made is not None and screen.made.tab == "agreement")
+        assert screen.made is not None
+        assert screen.made.values["protocol"] == "pointwise"
+        # kept for the next time
+        await press(pilot, "q", "a")
+        again = pilot.app.screen
+        assert isinstance(again, ReportsScreen)
+        await until(pilot, lambda: again.made is not None and again.made.tab == "agreement")
+
+
+async def test_a_report_is_exported_whole(
+    rated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with running(rated, "shop") as pilot:
+        screen = await open_tab(pilot, "agreement")
+        await press(pilot, "e", "enter")
+        await until(pilot, lambda: (tmp_path / "agreement.csv").exists())
+        await press(pilot, "e", "enter")
+        await until(pilot, lambda: "exists already" in shown(pilot))
+        await press(pilot, "escape", "e", *["backspace"] * 3, *"json", "enter")
+        await until(pilot, lambda: (tmp_path / "agreement.json").exists())
+        rows = content(screen).rows
+    with (tmp_path / "agreement.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+    assert len(json.loads((tmp_path / "agreement.json").read_text(encoding="utf-8"))["rows"]) == len(rows)
+
+
+async def test_nothing_judged_names_the_next_key(project_db: Path) -> None:
+    with connect(project_db) as db:
+        create_project(db, "empty")
+    async with running(project_db) as pilot:
+        await open_tab(pilot)
+        await until(pilot, lambda: "Nothing has been judged yet" in shown(pilot))
+        await press(pilot, "o", "e", "plus", "enter", "y")
+        assert isinstance(pilot.app.screen, ReportsScreen)
+
+
+async def test_hostile_raters_do_no_harm(project_db: Path) -> None:
+    import_lists(project_db)
+    given = {"[/path]\x1b[31m": ("A", "B", "A"), "\u202e[red]x 漢字": ("A", "B", "Tie")}
+    import_labels(project_db, given=given)
+    async with running(project_db) as pilot:
+        await open_tab(pilot)
+        await until(pilot, lambda: "‹RLO›" in shown(pilot))
+        assert "[/path]" in shown(pilot)
+        for key in ("m", "escape", "plus", "D", "tab", "m", "escape", "o", "escape", "q"):
+            text = shown(pilot)
+            assert not [c for c in text if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
+            await press(pilot, key)
+
+
+def test_one_huge_interval_shrinks_no_other() -> None:
+    with_ends: list[dict[str, object]] = [
+        {"system": name, "score": at, "ci_low": at - wide, "ci_high": at + wide}
+        for name, at, wide in (("a", 1.0, 0.1), ("b", 1.2, 0.1), ("c", 1.4, 0.1), ("d", 1.1, 90.0))
+    ]
+    from recjudge_tui.reports.common.table import Column
+    from recjudge_tui.reports.common.table import columns as named
+
+    made = Table(
+        "T", (*named("system"), Column("score", "Score", "float"), *named("ci_low ci_high")), tuple(with_ends)
+    )
+    _, heads, lines = cells(made, made.rows, 100, UNICODE)
+    axis = next(place for place, head in enumerate(heads) if head.plain.strip().startswith("0."))
+    assert lines[3][axis].plain.startswith("◂")
+    assert lines[3][axis].plain.endswith("▸")
+    assert lines[0][axis].plain.index("●") < lines[1][axis].plain.index("●") < lines[2][axis].plain.index("●")
+
+
+async def test_the_paper_of_the_released_data(project_db: Path, tmp_path: Path) -> None:
+    folder = write_joined(tmp_path / "data", joined_rows())
+    with connect(project_db) as db:
+        for kind in ("users", "items", "explanations", "labels"):
+            import_files(db, "zhang", [folder / "explanations.csv"], kind, layout="zhang2024")
+    async with running(project_db, size=(80, 24)) as pilot:
+        screen = await open_tab(pilot, PAPER)
+        text = screen.query_one(TextPane).text()
+        assert "305 figures" in text
+        assert "Annotator-1" in text
+        assert screen.made is not None
+        assert screen.made.rows is not None
+        assert len(screen.made.rows.rows) == 305
+        assert max(map(len, text.splitlines())) <= 80
