@@ -35,10 +35,9 @@ _ERROR = (
     *_WHERE, Column("stage", "Confidence"), Column("stat", "Figure"), *columns("value"), *interval_columns(),
     *columns("n note"),
 )  # fmt: skip
-_RELIABILITY = (
-    *_WHERE, Column("stage", "Confidence"), Column("low", "From", "float", decimals=2),
-    Column("high", "To", "float", decimals=2), Column("n", "n", "int"), Column("confidence", "Mean", "share"),
-    Column("accuracy", "Right", "share"), *interval_columns("share"), Column("gap", "Gap", "float"), *columns("note"),
+_RELIABILITY = columns(
+    *_WHERE, "stage|Confidence", "low|From|float|2", "high|To|float|2", "n", "confidence|Mean|share",
+    "accuracy|Right|share", *interval_columns("share"), "gap|Gap|float", *columns("note"),
 )  # fmt: skip
 _ABOUT = (
     "ece: mean gap between confidence and accuracy, over bins; biased upwards with few cases, as its interval shows",

@@ -454,7 +454,7 @@ def neighbour_facts(board: Board) -> list[dict[str, object]]:
 
 _MATRIX = (
     *(column for column in _COUNTED if not column.name.startswith("rank")), *interval_columns(),
-    *columns(Column("lead", "Lead", "float", minor=True), Column("p_holm", "p (Holm)", "float", decimals=4), "p? note"),
+    *columns(Column("lead", "Lead", "float", minor=True), "p_holm p? note"),
 )  # fmt: skip
 
 

@@ -56,9 +56,8 @@ _SHARES = (
     *columns("n users? failed? note"),
 )
 _PAIRS = (*columns("system opponent rater aspect"), *PAIR_COLUMNS)
-_MEANS_BRIEF = (
-    Column("rank", "rank", "int"), *_WHO, Column("score", "mean", "float", decimals=2),
-    Column("interval", "95 % CI"), *columns("n note"),
+_MEANS_BRIEF = columns(
+    "rank|rank|int", *_WHO, "score|mean|float|2", "interval|95 % CI", *columns("n note"),
 )  # fmt: skip
 
 

@@ -311,7 +311,10 @@ def _answer(row: dict[str, Any], experiments: int) -> str:
 def _hit_rates(rows: Sequence[Row]) -> str:
     """Each rater's hit rate at the end of the log."""
     last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
-    told = [f"{rater} ({protocol}) in {row['hits']} of {row['decided']}" for (rater, protocol), row in last.items()]
+    told = [
+        f"{rater} ({protocol}) in {row['hits']} of {row['decided']}"
+        for (rater, protocol), row in last.items()
+    ]
     return f"Of the decided experiments the winner was predicted by {first_few(told)}" if told else ""
 
 

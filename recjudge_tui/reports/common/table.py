@@ -86,6 +86,7 @@ _SHARED = {
         Column("ci_low", "CI low", "ci"), Column("ci_high", "CI high", "ci"), Column("rank", "Rank", "int"),
         Column("n", "n", "int"), Column("users", "Users", "int"), Column("count", "Count", "int"),
         Column("failed", "Failed", "int"), Column("p", "p", "float", decimals=4),
+        Column("p_holm", "p (Holm)", "float", decimals=4),
     )
 }  # fmt: skip
 
