@@ -164,10 +164,8 @@ def put_figure(
     systems: tuple[str, ...],
     raters: tuple[str, ...],
 ) -> None:
-    """Draw a figure to a file; its caption and notes go to stderr. `values` are those of OPTIONS.
-
-    Raises what `figure` and `save_figure` raise.
-    """
+    """Draw a figure to a file; its caption and notes go to stderr. `values` are those of OPTIONS. Raises what
+    `figure` and `save_figure` raise."""
     from recjudge_tui.reports.common.table import put_text
     from recjudge_tui.reports.figures.declared import figure, options_of
     from recjudge_tui.reports.figures.files import PICTURES, draw_picture, picture_format, save_figure

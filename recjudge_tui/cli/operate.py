@@ -72,7 +72,9 @@ _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
 
 @click.command()
 @in_database
-@click.option("--judge", "spec", metavar="SPEC", help="Ask this model about a few pairs too, such as gguf:FILE.")
+@click.option(
+    "--judge", "spec", metavar="SPEC", help="Ask this model about a few pairs too, such as gguf:FILE."
+)
 @click.option("--tables", is_flag=True, help="Print every leaderboard and agreement table.")
 @click.option("--no-tui", is_flag=True, help="Only print, even on a terminal.")
 def demo(database: Database, spec: str | None, tables: bool, no_tui: bool) -> None:

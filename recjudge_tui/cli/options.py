@@ -95,9 +95,7 @@ def server_options(command: Command) -> Command:
 
 def trust_option(command: Command) -> Command:
     """`--trust-host HOST`: what the command may send to servers that a database names. It is asked for on a terminal.
-
-    A command that was refused for want of trust has sent nothing, and is called again when the user has confirmed.
-    """
+    A command that was refused for want of trust has sent nothing, and is called again when the user has confirmed."""
 
     @wraps(command)
     def run(*arguments: Any, trust_hosts: tuple[str, ...], **options: Any) -> Any:
@@ -285,11 +283,8 @@ def with_help_all(command: click.Command, *rare: str) -> click.Command:
 def setting_options(
     *wanted: str, protocols: Sequence[str] = (), **helps: str
 ) -> Callable[[Command], Command]:
-    """These options of a run, passed on under the names of the settings.
-
-    Without `wanted`, all of them. The help shows the defaults of `protocols` (empty: of all). `helps` replaces the
-    help of an option by name.
-    """
+    """These options of a run, passed on under the names of the settings. Without `wanted`, all of them. The help
+    shows the defaults of `protocols` (empty: of all). `helps` replaces the help of an option by name."""
     from recjudge_tui.domain.protocols import offered
     from recjudge_tui.domain.run_options import RUN_OPTIONS
 
@@ -388,10 +383,8 @@ def _words(_: click.Context, parameter: click.Parameter, value: tuple[str, ...])
 
 
 def default_project() -> str | None:
-    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr.
-
-    Raises click.UsageError if there is no project, or several, which it names.
-    """
+    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr. Raises click.UsageError if there
+    is no project, or several, which it names."""
     ctx = click.get_current_context()
     if named := os.environ.get(PROJECT_VARIABLE):
         return named

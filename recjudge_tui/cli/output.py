@@ -70,10 +70,8 @@ def format_of(fmt: str | None, out: Path | None) -> str:
 
 def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = False) -> None:
     """Write a table, page or text to stdout, or to a file with a line on stderr; a page with all rows if `whole`.
-
     Without a format, the file's ending decides. Text is already safe to show. Raises click.UsageError for a page as
-    Parquet, which holds one table.
-    """
+    Parquet, which holds one table."""
     from recjudge_tui.reports.common.page import write_page
     from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import Table, put_text, save_text, write_table
@@ -114,9 +112,7 @@ def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
 
 def _as_read(table: Table, fmt: str, *, whole: bool = False, fits: bool = False) -> Table:
     """The part of a table that people asked to read, with the options that show the rest; data formats have it all.
-
-    `fits`: only as many rows as a screen shows.
-    """
+    `fits`: only as many rows as a screen shows."""
     from recjudge_tui.reports.common.table import MOST_ROWS, readable, render, stdout_screen
 
     meta = click.get_current_context().meta
@@ -225,11 +221,9 @@ _CLEAR = "\r\x1b[K"
 
 
 class _Line:
-    """One line on stderr about work that takes its time: what, how far, and for how long.
-
-    It begins after FIRST_S; on a terminal it is written over itself, elsewhere repeated once a minute. A line or bar that
-    is opened while this one is open stands in for it until it is closed.
-    """
+    """One line on stderr about work that takes its time: what, how far, and for how long. It begins after FIRST_S; on
+    a terminal it is written over itself, elsewhere repeated once a minute. A line or bar that is opened while this
+    one is open stands in for it until it is closed."""
 
     _open: ClassVar[list[_Line | None]] = []
     _lock: ClassVar[threading.RLock] = threading.RLock()

@@ -173,10 +173,8 @@ _OF_SYSTEMS = (
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
-    """One row per two raters, aspect, statistic and level (and system, by system), interval over users.
-
-    `ceiling`: the same figure among the people behind the reference, on the same cases.
-    """
+    """One row per two raters, aspect, statistic and level (and system, by system), interval over users. `ceiling`:
+    the same figure among the people behind the reference, on the same cases."""
     met, by_system = _met(project, choose), choose.by == SYSTEM
     labels, people = label_sets(met), People(met, by_system)
     shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
@@ -627,10 +625,8 @@ def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
 
 
 def by_label_table(project: Project, choose: Options) -> Table:
-    """One row per two raters, aspect, label (then average) and statistic, highest label first; the second is the reference.
-
-    An undefined figure is None with the reason in `note`; it is left out of the averages.
-    """
+    """One row per two raters, aspect, label (then average) and statistic, highest label first; the second is the
+    reference. An undefined figure is None with the reason in `note`; it is left out of the averages."""
     found, notes = _labelled(_met(project, choose))
     rows: list[Row] = []
     for labelled in found:

@@ -25,12 +25,10 @@ _COUNTS = ("wins", "losses", "ties", "true_ties", "position_ties")
 
 def benchmark(project: Project, choose: Options) -> Table:
     """Kappa and agreement among people and of the judge with their consensus, concurrence on pairs, every rater's
-    strictness, shares of labels by system, counts of pairs adjudicated and raw, position.
-
-    `raters`: the judge and the annotators; all annotators if none is named, the only judge likewise. `truth`: the consensus
-    for lists and the one for pairs, found if there is one of each. Raises UsageError if it is unclear which judge or
-    consensus is meant, or if lists and pairs have no verdicts; NotFoundError for an unknown rater.
-    """
+    strictness, shares of labels by system, counts of pairs adjudicated and raw, position. `raters`: the judge and the
+    annotators; all annotators if none is named, the only judge likewise. `truth`: the consensus for lists and the one
+    for pairs, found if there is one of each. Raises UsageError if it is unclear which judge or consensus is meant, or
+    if lists and pairs have no verdicts; NotFoundError for an unknown rater."""
     truths = tuple(filter(None, (choose.truth or "").split(",")))
     for name in (*choose.raters, *truths):
         rater_row(project.db, project.id, name)

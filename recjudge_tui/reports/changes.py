@@ -112,12 +112,10 @@ class PromptChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """The changes on one question, on one system or on all of them (empty).
-
-    `pairs`: the cases that either was asked about. `levels`: the lines of the grid, highest first. `labelled`: all values
-    are labels; `ordered`: they are no categories. `bounds`: the lowest and the highest value. If values cannot be compared,
-    `levels` is empty and `note` says why.
-    """
+    """The changes on one question, on one system or on all of them (empty). `pairs`: the cases that either was asked
+    about. `levels`: the lines of the grid, highest first. `labelled`: all values are labels; `ordered`: they are no
+    categories. `bounds`: the lowest and the highest value. If values cannot be compared, `levels` is empty and `note`
+    says why."""
 
     meeting: Meeting
     system: str

@@ -45,14 +45,13 @@ Section = Literal["Results", "Judge", "People", "Data", "Operate"]
 
 @dataclass(frozen=True)
 class Report:
-    """A report: `place` is its function, `module:name` under `recjudge_tui.reports`, called with the project and `Options`.
-
-    name: the command's, with its group (`robustness position`). summary: the first sentence of its help; `about` follows.
-    own_by: values of --by that the function handles itself; for the others the report is made once for each group.
-    of_lists: its groups are of lists, not of cases. words: what a user would type to find it. written: a function (table,
-    format) -> its text in a format of its own, else None; `formats` are those beyond the usual ones. ends: a function of the
-    table -> the exit code of the command and a sentence for stderr. alone: without a project it is made with None.
-    """
+    """A report: `place` is its function, `module:name` under `recjudge_tui.reports`, called with the project and
+    `Options`. name: the command's, with its group (`robustness position`). summary: the first sentence of its help;
+    `about` follows. own_by: values of --by that the function handles itself; for the others the report is made once
+    for each group. of_lists: its groups are of lists, not of cases. words: what a user would type to find it.
+    written: a function (table, format) -> its text in a format of its own, else None; `formats` are those beyond the
+    usual ones. ends: a function of the table -> the exit code of the command and a sentence for stderr. alone:
+    without a project it is made with None."""
 
     name: str
     summary: str
@@ -117,11 +116,9 @@ class Options(Mapping[str, Any]):
 
 
 def make(project: Project | None, report: str | Report, **given: Any) -> Table | Page | str:
-    """A report with these options, the others at their defaults, from one state of the file; without a project if it can.
-
-    Raises UsageError for an option that the report lacks or a value that does not fit it, NotFoundError for an unknown
-    context or system, and whatever the report raises.
-    """
+    """A report with these options, the others at their defaults, from one state of the file; without a project if it
+    can. Raises UsageError for an option that the report lacks or a value that does not fit it, NotFoundError for an
+    unknown context or system, and whatever the report raises."""
     from recjudge_tui.domain.selection import CaseSelection
     from recjudge_tui.reports.common.segments import segmented
 

@@ -31,11 +31,8 @@ _TEST = (
 
 
 class SystemMeans(NamedTuple):
-    """One figure of several systems on the same occasions.
-
-    `values` (occasions, systems), NaN where a system has none; `users` (occasions,); `means`: the figures that rank the
-    systems, None where there is none.
-    """
+    """One figure of several systems on the same occasions. `values` (occasions, systems), NaN where a system has
+    none; `users` (occasions,); `means`: the figures that rank the systems, None where there is none."""
 
     name: str
     systems: Sequence[str]

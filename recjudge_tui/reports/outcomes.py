@@ -332,10 +332,8 @@ def outcome_of(
     ended_at: str = "",
     users: tuple[int | None, int | None] = (None, None),
 ) -> Outcome:
-    """An experiment as a person writes it: `5000000,5e6` impressions, and clicks as numbers or as rates (`0.619%,0.523%`).
-
-    Raises UsageError for anything that cannot be.
-    """
+    """An experiment as a person writes it: `5000000,5e6` impressions, and clicks as numbers or as rates
+    (`0.619%,0.523%`). Raises UsageError for anything that cannot be."""
     if len(systems) != 2 or systems[0] == systems[1]:
         raise UsageError("an experiment has two different systems", next_step="Write them as new,old.")
     shown = [_count(text, "impressions", None) for text in _two(impressions, "impressions")]

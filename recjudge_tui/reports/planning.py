@@ -121,11 +121,9 @@ class _Situation:
 
 
 def plan(project: Project | None, choose: Options) -> Table:
-    """Cases needed, under assumptions alone or, in a project, for each rater and two systems as measured from its verdicts,
-    with what the available cases could have shown; stated options replace measured values.
-
-    Raises UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system.
-    """
+    """Cases needed, under assumptions alone or, in a project, for each rater and two systems as measured from its
+    verdicts, with what the available cases could have shown; stated options replace measured values. Raises
+    UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system."""
     choose = choose.but(difference=_check(choose))
     of_pairs = compares_lists(choose.protocol)
     kind, title = _ASSUMED[of_pairs], f"Plan: {choose.protocol}"

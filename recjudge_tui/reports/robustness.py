@@ -278,11 +278,9 @@ in the paper (100 pairs, as published): annotators 78 / 21 / 1 and 73 / 18 / 9 %
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Verdicts on adversarial pairs, one row each: 1 correct, 0 tie, -1 wrong, NaN if it failed.
-
-    `of`: the rater, a place in `base.questions`; `row`: the case; `system`: the foreign list's name; `own_first`: 1 if the
-    own list was shown first, 0 if not, NaN if unknown (people). `lifetimes`: of all cases, if lists were replaced.
-    """
+    """Verdicts on adversarial pairs, one row each: 1 correct, 0 tie, -1 wrong, NaN if it failed. `of`: the rater, a
+    place in `base.questions`; `row`: the case; `system`: the foreign list's name; `own_first`: 1 if the own list was
+    shown first, 0 if not, NaN if unknown (people). `lifetimes`: of all cases, if lists were replaced."""
 
     base: Base
     lifetimes: Lifetimes | None

@@ -26,11 +26,9 @@ class Topic(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """One of a project's topics and the raters that answered it, judges first.
-
-    `people` begin with the best truth: the users, then a consensus, then annotators. Within a kind, whoever answered most
-    comes first, so that a few adjudicated cases do not become the truth. `named`: the only raters, if the user named some.
-    """
+    """One of a project's topics and the raters that answered it, judges first. `people` begin with the best truth:
+    the users, then a consensus, then annotators. Within a kind, whoever answered most comes first, so that a few
+    adjudicated cases do not become the truth. `named`: the only raters, if the user named some."""
 
     project: Project
     topics: tuple[Topic, ...]
@@ -41,12 +39,10 @@ class Asked:
 
 
 def topics(project: Project) -> tuple[Topic, ...]:
-    """The questions that people and judges answered: `overall` first, then those with the most raters.
-
-    A rater counts from `FEWEST_CASES` verdicts on, or with as many as anybody gave, so that somebody's first labels do not
-    change the order; a reader's overrides never do. Metrics do not answer questions; in a project with metrics only, they
-    are the topics.
-    """
+    """The questions that people and judges answered: `overall` first, then those with the most raters. A rater counts
+    from `FEWEST_CASES` verdicts on, or with as many as anybody gave, so that somebody's first labels do not change
+    the order; a reader's overrides never do. Metrics do not answer questions; in a project with metrics only, they
+    are the topics."""
     from recjudge_tui.shapes import FEWEST_CASES
     from recjudge_tui.store.ratings import count_up_to, project_questions, project_raters
 

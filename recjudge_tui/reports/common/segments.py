@@ -66,12 +66,11 @@ def segmented(
     of_lists: bool = False,
     empty: str = "nothing to report for",
 ) -> Table:
-    """The report on the cases of these occasions and systems (none: all). With `by` (ACTIVITY, CONTEXT or an attribute of
-    users), it is made once for each group, with the group in the first column; with `over`, once for each period.
-
-    `of_lists`: it is about lists, not cases. `empty`: what it means that groups have no rows; their names follow. Raises
-    NotFoundError for an unknown context or system, UsageError for an unknown attribute, and whatever the report raises.
-    """
+    """The report on the cases of these occasions and systems (none: all). With `by` (ACTIVITY, CONTEXT or an
+    attribute of users), it is made once for each group, with the group in the first column; with `over`, once for
+    each period. `of_lists`: it is about lists, not cases. `empty`: what it means that groups have no rows; their
+    names follow. Raises NotFoundError for an unknown context or system, UsageError for an unknown attribute, and
+    whatever the report raises."""
     chosen = CaseSelection(occasions, systems=systems)
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
@@ -175,10 +174,8 @@ def occasions_note(occasions: OccasionFilter) -> str:
 def segments(
     db: Database, project_id: int, by: str, occasions: OccasionFilter, *, of_lists: bool
 ) -> Segments:
-    """The groups of users or contexts, at most MOST_GROUPS of them and one for the rest.
-
-    Raises UsageError for an attribute that no user has.
-    """
+    """The groups of users or contexts, at most MOST_GROUPS of them and one for the rest. Raises UsageError for an
+    attribute that no user has."""
     if by == CONTEXT:
         return _by_context(context_counts(db, project_id, occasions, of_lists=of_lists), of_lists)
     if by == ACTIVITY:

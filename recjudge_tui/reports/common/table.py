@@ -53,12 +53,9 @@ def note_kind(note: str) -> NoteKind:
 @dataclass(frozen=True)
 class Column:
     """`name` is the key in a row and in JSON, `label` what people read. Ids are of kind text, even if they are
-    numbers.
-
-    A cell of kind statistic holds the statistic's name; people read its label. `minor` columns may be hidden on a
-    narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end. `level`: the
-    confidence of the interval of which the column is an end.
-    """
+    numbers. A cell of kind statistic holds the statistic's name; people read its label. `minor` columns may be hidden
+    on a narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end.
+    `level`: the confidence of the interval of which the column is an end."""
 
     name: str
     label: str
@@ -122,13 +119,11 @@ def whole(row: Row, name: str) -> int:
 
 @dataclass(frozen=True)
 class Table:
-    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
-
-    `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people read first;
-    `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row, by name; of the
-    formats only JSON has them.
-    Raises ValueError for a cell that is NaN or infinite, or that has no column.
-    """
+    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in
+    `note`). `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people
+    read first; `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row,
+    by name; of the formats only JSON has them. Raises ValueError for a cell that is NaN or infinite, or that has no
+    column."""
 
     title: str
     columns: tuple[Column, ...]
@@ -152,11 +147,9 @@ class Table:
 def readable(
     table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some", most: int = MOST_ROWS
 ) -> tuple[Table, bool]:
-    """The table as people read it, and whether something was left out.
-
-    Its brief form and the first `most` rows unless `whole`; definitions only with `explain`; `notes`: all, some (the
-    warnings, and MOST_NOTES in all) or none.
-    """
+    """The table as people read it, and whether something was left out. Its brief form and the first `most` rows
+    unless `whole`; definitions only with `explain`; `notes`: all, some (the warnings, and MOST_NOTES in all) or
+    none."""
     seen = table
     if table.brief is not None and table.rows and not whole:
         seen = replace(table.brief, answer=table.answer, notes=table.notes)
@@ -197,8 +190,7 @@ def titled(table: Table, title: str) -> Table:
 
 def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, ...]:
     """The tables with only these columns, in this order; a table that has none of them is unchanged. A column may be
-    given by its name or its label. Raises UsageError for a column that no table has, naming the existing ones.
-    """
+    given by its name or its label. Raises UsageError for a column that no table has, naming the existing ones."""
     known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
     labels = {column.label.lower(): column.name for table in tables for column in table.columns}
     wanted = list(dict.fromkeys(name if name in known else labels.get(name.lower(), name) for name in names))
@@ -291,10 +283,8 @@ def write_table(table: Table, fmt: str = "text", out: Path | None = None) -> Non
 
 
 def put_written(write: Callable[[Screen], TableText], out: Path | None = None) -> None:
-    """Write the output of `write` to a file (whole or not at all) or to stdout; notes go to stderr.
-
-    Raises StoreError when the file cannot be written.
-    """
+    """Write the output of `write` to a file (whole or not at all) or to stdout; notes go to stderr. Raises StoreError
+    when the file cannot be written."""
     written = write(stdout_screen() if out is None else Screen(width=100))
     for note in written.notes:
         sys.stderr.write(f"{safe_text(note)}\n")

@@ -40,12 +40,10 @@ class _Layout(NamedTuple):
 
 
 def write(table: Table, screen: Screen) -> TableText:
-    """A table if it fits, else one line per value.
-
-    The two ends of an interval share a column, empty columns are left out, and notes of rows are printed below. If the
-    table is too wide, it is reduced step by step: columns with the same text in all rows move above it, rows are grouped
-    under a heading, and minor columns are hidden (and named below).
-    """
+    """A table if it fits, else one line per value. The two ends of an interval share a column, empty columns are left
+    out, and notes of rows are printed below. If the table is too wide, it is reduced step by step: columns with the
+    same text in all rows move above it, rows are grouped under a heading, and minor columns are hidden (and named
+    below)."""
     from rich.text import Text
 
     out = io.StringIO()
@@ -230,10 +228,8 @@ def _least(columns: list[TextColumn], *, whole_words: bool = False) -> int:
 
 
 def _widths(columns: list[TextColumn], width: int) -> list[int]:
-    """The widths of columns that fit: their minimum widths, without broken words if there is room.
-
-    The remaining width goes to the columns that lack least, so that few are wrapped.
-    """
+    """The widths of columns that fit: their minimum widths, without broken words if there is room. The remaining
+    width goes to the columns that lack least, so that few are wrapped."""
     whole_words = _least(columns, whole_words=True) <= width
     widths = [_narrowest(column, whole_words=whole_words) for column in columns]
     lacking = [_natural(column) - least for column, least in zip(columns, widths, strict=True)]
