@@ -303,7 +303,7 @@ def reproduced(
         if paper == "saer":
             sources = dict(_labels(paper_db, scratch))
         elif paper == "zhang2024":
-            sources = _release(paper_db, scratch, data, own and own.project)
+            sources = _release(paper_db, data, own and own.project)
         return reproduce(paper, sources, own)
 
 
@@ -348,9 +348,7 @@ def _labels(db: Database, scratch: Path) -> Iterator[tuple[str, Project]]:
         yield name, made
 
 
-def _release(
-    db: Database, scratch: Path, data: Path | None, own: Project | None
-) -> dict[str, Project | Missing]:
+def _release(db: Database, data: Path | None, own: Project | None) -> dict[str, Project | Missing]:
     """Zhang et al.'s released scores, and the texts from which metrics are computed."""
     from recjudge_tui.importers.zhang2024 import import_zhang2024, left_out
     from recjudge_tui.project import Project

@@ -112,7 +112,7 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     give(project, "cleo", dict(zip(cases, cleo, strict=True)))
     combine(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
     judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
-    options = {"raters": ("llm",), "truth": "gold", "stats": ("percent", "qwk")}
+    options = {"raters": ("llm",), "truth": "gold", "stat": ("percent", "qwk")}
     row = only(agreement(project, **options), stat="percent")
     people = [ANNA, BEN, cleo]
     same = [
@@ -174,7 +174,7 @@ def test_levels_of_explanations(project: Project) -> None:
                 project, rater, dict(zip(cases, map(float, values), strict=True)),
                 protocol_name="explanation", aspect="accuracy", kind=kind,
             )  # fmt: skip
-    options = {"stats": ("pearson",), "levels": ("dataset", "user", "pair"), "truth": "user"}
+    options = {"stat": ("pearson",), "level": ("dataset", "user", "pair"), "truth": "user"}
     table = agreement(project, **options)
     by_user = only(table, level="user")
     assert (by_user["groups"], by_user["groups_undefined"], by_user["n"]) == (3, 1, 9)
@@ -186,8 +186,8 @@ def test_levels_of_explanations(project: Project) -> None:
 def test_invalid_options(project: Project) -> None:
     two_people(project)
     for options in (
-        {"stats": ("kapa",)},
-        {"levels": ("world",)},
+        {"stat": ("kapa",)},
+        {"level": ("world",)},
         {"protocol": "duel"},
         {"missing_truth": 3.0},
         {"missing_truth": 9.0, "truth": "anna"},

@@ -63,7 +63,7 @@ def test_the_planned_number_has_the_power_in_simulated_tests(
         {"share": 0.5},
         {"protocol": "absolute"},
         {"protocol": "duel"},
-        {"between": ("a",)},
+        {"systems": ("a",)},
         {"rater": "rules"},
         {"difference": ("x",)},
         {"power": 1.0},
