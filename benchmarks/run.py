@@ -44,7 +44,6 @@ MODULES = (
     "offline_metrics",
     "correlations",
     "leaderboard",
-    "trend",
     "coverage",
 )
 COLUMNS = (

@@ -111,10 +111,8 @@ def config_path() -> Path:
 
 
 def read_preferences(path: Path | None = None) -> SettingsFile:
-    """Read the settings; without a file, the defaults. Never raises and never writes.
-
-    Does not check that the theme and the bindings exist: the app does.
-    """
+    """Read the settings; without a file, the defaults. Never raises and never writes. Does not check that the theme
+    and the bindings exist: the app does."""
     path = path or config_path()
     try:
         # opening a pipe would block
@@ -144,11 +142,8 @@ def read_preferences(path: Path | None = None) -> SettingsFile:
 
 
 def reader_name() -> str:
-    """The name under which this user's decisions and notes are stored.
-
-    `RECJUDGE_READER`, else `reader` in the settings file, else “reader”. Raises UsageError for an invalid
-    `RECJUDGE_READER`.
-    """
+    """The name under which this user's decisions and notes are stored. `RECJUDGE_READER`, else `reader` in the
+    settings file, else “reader”. Raises UsageError for an invalid `RECJUDGE_READER`."""
     name = os.environ.get("RECJUDGE_READER")
     if not name:
         return read_preferences().preferences.reader
@@ -159,10 +154,8 @@ def reader_name() -> str:
 
 
 def default_judge() -> JudgeSetting:
-    """The judge of a run that names none.
-
-    Raises UsageError if the settings do not name one either, or have a mistake.
-    """
+    """The judge of a run that names none. Raises UsageError if the settings do not name one either, or have a
+    mistake."""
     loaded = read_preferences()
     if loaded.preferences.judge is not None:
         return loaded.preferences.judge
@@ -185,11 +178,9 @@ def faults_error(path: Path, faults: tuple[Fault, ...]) -> RecjudgeError:
 
 
 def save_theme(name: str, path: Path | None = None) -> None:
-    """Write the theme into the file, all or nothing; every other line stays as it is.
-
-    Creates a missing file. Raises UsageError when the file is not valid TOML, has an [app] that is not a section of
-    its own, or cannot be written.
-    """
+    """Write the theme into the file, all or nothing; every other line stays as it is. Creates a missing file. Raises
+    UsageError when the file is not valid TOML, has an [app] that is not a section of its own, or cannot be
+    written."""
     path = path or config_path()
     by_hand = f'Write theme = "{name}" below [app] yourself.'
     title = f"the theme cannot be saved in {path}"
@@ -397,10 +388,8 @@ def _keys(
 
 
 def _with_theme(text: str, name: str) -> str | None:
-    """The text with this one setting changed or added; None if [app] has no section for it.
-
-    Raises ValueError for text that is not TOML.
-    """
+    """The text with this one setting changed or added; None if [app] has no section for it. Raises ValueError for
+    text that is not TOML."""
     import tomlkit
     from tomlkit.items import InlineTable, Table
 

@@ -24,11 +24,9 @@ Record = dict[str, Any]
 
 
 class Report(Sequence[Record]):
-    """A table: a sequence of records, one dict per row. An undefined figure is None, and the record's `note` says why.
-
-    `pandas.DataFrame(list(report))` and `polars.DataFrame(list(report))` turn it into frames. With pyarrow installed
-    (extra `parquet`), libraries that accept Arrow data can read it without the detour through records.
-    """
+    """A table: a sequence of records, one dict per row. An undefined figure is None, and the record's `note` says
+    why. `pandas.DataFrame(list(report))` and `polars.DataFrame(list(report))` turn it into frames. With pyarrow
+    installed (extra `parquet`), libraries that accept Arrow data can read it without the detour through records."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -84,11 +82,9 @@ class RunResult(NamedTuple):
 def open_project(
     name: str | None = None, db: str | Path | None = None, *, write: bool = False
 ) -> NotebookProject:
-    """Open a project by name; without a name, the only one there is. Use it in a `with` block, or close it.
-
-    `db` is the database file (default: RECJUDGE_DB, else the platform's data folder). Raises NotFoundError for an
-    unknown project, UsageError where a name is needed, StoreError where the file cannot be read, or may not be written.
-    """
+    """Open a project by name; without a name, the only one there is. Use it in a `with` block, or close it. `db` is
+    the database file (default: RECJUDGE_DB, else the platform's data folder). Raises NotFoundError for an unknown
+    project, UsageError where a name is needed, StoreError where the file cannot be read, or may not be written."""
     from recjudge_tui import project
 
     opened = project.open_project(name, db, write=write)
@@ -142,10 +138,8 @@ class NotebookProject(Project):
         return Report(runs(self.db, self))
 
     def verdicts(self, matching: str = "", *, chunk: int = 10_000) -> Iterator[list[Record]]:
-        """The verdicts that match a filter (as on the cases screen), by id: lists of at most `chunk` records.
-
-        The keys are the columns of `recjudge export verdicts`.
-        """
+        """The verdicts that match a filter (as on the cases screen), by id: lists of at most `chunk` records. The
+        keys are the columns of `recjudge export verdicts`."""
         from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
         from recjudge_tui.store.verdicts import EXPORTED, exported_rows
 
@@ -166,16 +160,13 @@ class NotebookProject(Project):
         progress: Callable[[Progress], None] | None = None,
         **options: Any,
     ) -> RunResult:
-        """Judge the project's cases, as `recjudge run`: plan, store, ask until done. Needs `write=True`.
-
-        `options` are the settings of a run by name (`limit=20`, `seed=7`, `budget_usd=1.0`, ...), and where the judge
-        answers: `base_urls`, `api_key_env` and `header_env` (a dict of headers and the NAMES of the variables with their
+        """Judge the project's cases, as `recjudge run`: plan, store, ask until done. Needs `write=True`. `options`
+        are the settings of a run by name (`limit=20`, `seed=7`, `budget_usd=1.0`, ...), and where the judge answers:
+        `base_urls`, `api_key_env` and `header_env` (a dict of headers and the NAMES of the variables with their
         values). `progress` is called a few times a second, in another thread where an event loop runs here, as in a
-        notebook. An interrupt stops the run after the calls in flight; it can be resumed.
-
-        Raises UsageError for a project that is opened read-only and for settings that do not fit, JudgeError when
-        the judge cannot be reached.
-        """
+        notebook. An interrupt stops the run after the calls in flight; it can be resumed. Raises UsageError for a
+        project that is opened read-only and for settings that do not fit, JudgeError when the judge cannot be
+        reached."""
         from recjudge_tui.domain.address import ADDRESS_OPTIONS
         from recjudge_tui.domain.judge import JudgeAddress
         from recjudge_tui.judges.registry import trust_typed

@@ -101,11 +101,9 @@ class Base:
 
 
 def base(project: Project, selection: Selection, *, newest: bool = True) -> Base:
-    """The verdicts of a selection; without `newest` on all lists, for reports that align raters themselves.
-
-    Raises UsageError for an unknown protocol, an aspect without verdicts and a crowd that is none; NotFoundError for an
-    unknown rater.
-    """
+    """The verdicts of a selection; without `newest` on all lists, for reports that align raters themselves. Raises
+    UsageError for an unknown protocol, an aspect without verdicts and a crowd that is none; NotFoundError for an
+    unknown rater."""
     raters = project_raters(project.db, project.id)
     if selection.raters and selection.crowd:
         reason = "a figure is about single raters or a crowd, not both"
@@ -191,7 +189,7 @@ def _crowd_members(project: Project, named: tuple[str, ...], raters: Mapping[str
     else:
         chosen = list(dict.fromkeys(str(rater_row(project.db, project.id, name)["name"]) for name in named))
     if len(chosen) < 2:
-        raise UsageError("a crowd needs at least two raters", known, "Name them: --crowd A,B,...")
+        raise UsageError("a crowd needs at least two raters", known, "Name two or more.")
     for name in chosen:
         if raters[name].of_metrics:
             raise UsageError(f"{name} is a metric, and a crowd is made of raters on one scale")
@@ -227,11 +225,10 @@ def _as_crowd(ratings: Ratings) -> Ratings:
 
 @dataclass(frozen=True)
 class Battles:
-    """One question's verdicts on pairs, one row each in the order of the cases. `a` and `b` are indexes into `systems`.
-
-    `outcome` is seen from a: 1, 0, -1, NaN if it failed. `counts` leaves failed ones out; `failed` and `position_ties`
-    (systems, systems) count them and are symmetric. `groups` is the number of such tables examined.
-    """
+    """One question's verdicts on pairs, one row each in the order of the cases. `a` and `b` are indexes into
+    `systems`. `outcome` is seen from a: 1, 0, -1, NaN if it failed. `counts` leaves failed ones out; `failed` and
+    `position_ties` (systems, systems) count them and are symmetric. `groups` is the number of such tables
+    examined."""
 
     question: Question
     systems: tuple[str, ...]
@@ -269,10 +266,8 @@ class Battles:
 
 
 def battles(ratings: Ratings, question: Question, groups: int = 1) -> Battles:
-    """The verdicts of one question on pairs, or of a crowd; only the sign of a value counts.
-
-    `groups`: how many such tables are examined; the p values are corrected for this number.
-    """
+    """The verdicts of one question on pairs, or of a crowd; only the sign of a value counts. `groups`: how many such
+    tables are examined; the p values are corrected for this number."""
     verdicts, cases = ratings.verdicts[question], ratings.cases
     order = np.argsort(verdicts.row, kind="stable")
     row, outcome, flipped = verdicts.row[order], np.sign(verdicts.value[order]), verdicts.flipped[order]
@@ -309,12 +304,10 @@ class BothOrders(NamedTuple):
 
 @dataclass(frozen=True)
 class Answers:
-    """What single calls said on one question, one row each, and judgements imported by order; of each case the rater's
-    newest run counts.
-
-    `row`: the case, its index in `cases`; `swapped`: system b was shown first; `value` as in verdicts, NaN if the call
-    failed; `run` and `call`: their ids, -1 and 0 if imported. `earlier`: how many about earlier lists are left out.
-    """
+    """What single calls said on one question, one row each, and judgements imported by order; of each case the
+    rater's newest run counts. `row`: the case, its index in `cases`; `swapped`: system b was shown first; `value` as
+    in verdicts, NaN if the call failed; `run` and `call`: their ids, -1 and 0 if imported. `earlier`: how many about
+    earlier lists are left out."""
 
     project: Project
     question: Question
@@ -419,13 +412,11 @@ ANY_ISSUE = "any"
 
 @dataclass(frozen=True)
 class Items:
-    """The items of the single lists that raters judged, and their flags.
-
-    `lists` has a row for each item (its case and rank), the issues by name, and the flags of each of `questions`: a rater
-    that was asked for flags, under a protocol. In `ratings` the value of such a question is 1 where the rater judged the
-    list, NaN where all of its verdicts failed. `silent`: raters who gave no flag and were asked for none. An issue is its
-    index, None for any.
-    """
+    """The items of the single lists that raters judged, and their flags. `lists` has a row for each item (its case
+    and rank), the issues by name, and the flags of each of `questions`: a rater that was asked for flags, under a
+    protocol. In `ratings` the value of such a question is 1 where the rater judged the list, NaN where all of its
+    verdicts failed. `silent`: raters who gave no flag and were asked for none. An issue is its index, None for
+    any."""
 
     project: Project
     selection: Selection
@@ -484,11 +475,9 @@ class Items:
 
 
 def items(project: Project, selection: Selection) -> Items:
-    """The flags of the raters of a selection under the protocols that judge single lists, judges before people, on all lists
-    that they judged.
-
-    Raises UsageError for an unknown protocol or one that judges no single lists, NotFoundError for an unknown rater.
-    """
+    """The flags of the raters of a selection under the protocols that judge single lists, judges before people, on
+    all lists that they judged. Raises UsageError for an unknown protocol or one that judges no single lists,
+    NotFoundError for an unknown rater."""
     protocols = protocols_meeting(selection.protocol)
     if selection.protocol is not None and protocol_facts(selection.protocol).unit != "list":
         raise UsageError(
@@ -545,12 +534,9 @@ class Meeting(NamedTuple):
 @dataclass(frozen=True)
 class Orientation:
     """The side from which pairs of lists are seen: a value is a preference, above 0 for A. It never depends on which
-    system's name sorts first.
-
-    `turn` (cases,) is -1 where the value as stored is seen from the other side. `view`: "" no pairs; `pair`: all are about
-    the systems `a` and `b`; `baseline`: `b` is in every pair, A is the other system; `both`: no system is in every pair,
-    so each case counts from both sides, half each.
-    """
+    system's name sorts first. `turn` (cases,) is -1 where the value as stored is seen from the other side. `view`: ""
+    no pairs; `pair`: all are about the systems `a` and `b`; `baseline`: `b` is in every pair, A is the other system;
+    `both`: no system is in every pair, so each case counts from both sides, half each."""
 
     view: Literal["", "pair", "baseline", "both"]
     turn: FloatArray
@@ -614,12 +600,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Several raters on the cases that at least one of them was asked about, on the newest lists that most of them judged
-    together: what is missing stays visible.
-
-    `row` (cases,): places in `cases`; `stored`, `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
-    `filled` (raters,) counts values put in for missing ones. `other`: places of cases of other lists, `later` of them newer.
-    """
+    """Several raters on the cases that at least one of them was asked about, on the newest lists that most of them
+    judged together: what is missing stays visible. `row` (cases,): places in `cases`; `stored`, `state` (raters,
+    cases): values, NaN if missing, and ABSENT, OK or FAILED. `filled` (raters,) counts values put in for missing
+    ones. `other`: places of cases of other lists, `later` of them newer."""
 
     cases: CaseColumns
     row: IntArray
@@ -758,11 +742,9 @@ def system_parts(cases: CaseColumns, *sides: Verdicts) -> Iterator[tuple[str, Bo
 
 @dataclass(frozen=True)
 class Met:
-    """Which raters meet on which questions, with their verdicts on every list.
-
-    `truth`: the reference of all; `fills`: the values that replace a missing truth and a failed verdict of another rater.
-    `questions`: all that were considered; `left_out`: raters who count only when asked for.
-    """
+    """Which raters meet on which questions, with their verdicts on every list. `truth`: the reference of all;
+    `fills`: the values that replace a missing truth and a failed verdict of another rater. `questions`: all that were
+    considered; `left_out`: raters who count only when asked for."""
 
     project: Project
     selection: Selection
@@ -807,11 +789,9 @@ def meet(
     *,
     fills: tuple[float | None, float | None] = (None, None),
 ) -> Met:
-    """The raters of a selection and the truth, if one is named, on the questions that two of them answered.
-
-    Raises UsageError for an unknown protocol, an aspect without verdicts and a fill that is not a number or off the scale,
-    NotFoundError for an unknown rater.
-    """
+    """The raters of a selection and the truth, if one is named, on the questions that two of them answered. Raises
+    UsageError for an unknown protocol, an aspect without verdicts and a fill that is not a number or off the scale,
+    NotFoundError for an unknown rater."""
     raters = project_raters(project.db, project.id)
     for name in (*selection.raters, *([truth] if truth else [])):
         rater_row(project.db, project.id, name)
@@ -844,10 +824,8 @@ def under_protocol(
 def meetings(
     questions: Iterable[Question], raters: Mapping[str, Rater], selection: Selection, truth: str | None = None
 ) -> list[Meeting]:
-    """Every two raters on one scale and aspect, by protocol, aspect and rater; with a truth everyone with it.
-
-    A metric meets every aspect that others judged on its kind of case, and other metrics.
-    """
+    """Every two raters on one scale and aspect, by protocol, aspect and rater; with a truth everyone with it. A
+    metric meets every aspect that others judged on its kind of case, and other metrics."""
     named = (*selection.raters, truth)
     wanted = [q for q in questions if not selection.raters or q.rater in named]
     metrics = [q for q in wanted if raters[q.rater].of_metrics]
@@ -1052,11 +1030,9 @@ def check_sides(later: Source, earlier: Source) -> None:
 def matched_sides(
     project: Project, ratings: Ratings, later: Source, earlier: Source, question: Question
 ) -> Matched | None:
-    """Two sides on a question of the later one; None if one has no verdicts. `ratings`: the verdicts on every list.
-
-    A rater beside itself: its newest lists beside those that they replaced, or its newest run beside the run before,
-    whichever has more users in common.
-    """
+    """Two sides on a question of the later one; None if one has no verdicts. `ratings`: the verdicts on every list. A
+    rater beside itself: its newest lists beside those that they replaced, or its newest run beside the run before,
+    whichever has more users in common."""
     occasions = case_occasions(project.db, project.id, ratings.cases.ids)
     cases, verdicts = ratings.cases, ratings.verdicts[question]
     if later != earlier:

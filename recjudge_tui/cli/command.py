@@ -56,9 +56,7 @@ def in_project(command: Callable[..., object]) -> Callable[..., None]:
 
 def database_report(command: Callable[..., Printed], formats: Sequence[str] = FORMATS) -> Callable[..., None]:
     """`--db`, `--format`, `--plain` and `-o`; the command gets the open database, and returns what is to be written.
-
-    `formats` beyond FORMATS are for the command, which returns a function of the format.
-    """
+    `formats` beyond FORMATS are for the command, which returns a function of the format."""
 
     def run(db: str | None, fmt: str | None, out: Path | None, **options: Any) -> None:
         with open_db(db) as database:

@@ -16,10 +16,10 @@ from recjudge_tui.cli.options import (
     output_option,
     with_options,
 )
-from recjudge_tui.cli.output import names, narrate, stdout_asked, working
+from recjudge_tui.cli.output import narrate, stdout_asked, working
 from recjudge_tui.domain.occasions import OccasionFilter
-from recjudge_tui.reports.figures.declared import FIGURES, options_of
-from recjudge_tui.reports.figures.declared import OPTIONS as FIGURE_OPTIONS
+from recjudge_tui.domain.options import RATERS, SYSTEMS, Option
+from recjudge_tui.reports.figures import OPTIONS as FIGURE_OPTIONS
 
 if TYPE_CHECKING:
     from recjudge_tui.project import Project
@@ -34,11 +34,32 @@ _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 def _list_figures(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
     """Answer `--figure list`, which needs no project."""
     if value == "list":
+        from recjudge_tui.reports.figures.declared import FIGURES, options_of
+
         for name, kind in FIGURES.items():
             options = " ".join(option.flag for option in options_of(name))
             click.echo(f"{name:<13} {kind.about}\n{'':<13} {options}")
         ctx.exit()
     return value
+
+
+_CHOSEN = (
+    SYSTEMS.but(
+        help="Lists and figures: only these systems; for pairs, both must be among them. trec and ranx: lists of one system."
+    ),
+    RATERS.but(help="Figures: only these raters. Default: all."),
+    Option(
+        "filter_text", str, "Only these verdicts, with a filter as in the app: “label:poor flag:any”.", "", flag="--filter",
+        metavar="TEXT",
+    ),
+)  # fmt: skip
+_DRAWN = (
+    Option("columns", int, "Figures: the width, in columns of a page.", 1, {"ge": 1, "le": 2}, flag="--columns"),
+    Option(
+        "caption", bool, "Figures: write n and the kind of interval below the figure (default), or only to stderr.", True,
+        flag="--caption/--no-caption",
+    ),
+)  # fmt: skip
 
 
 @click.command()
@@ -52,19 +73,7 @@ def _list_figures(ctx: click.Context, _: click.Parameter, value: str | None) -> 
     " qrels.",
 )
 @output_option()
-@click.option(
-    "--systems",
-    metavar="A,B,...",
-    help="Lists and figures: only these systems; for pairs, both must be among them. trec and ranx: lists of one system.",
-)
-@click.option("--raters", metavar="A,B,...", help="Figures: only these raters. Default: all.")
-@click.option(
-    "--filter",
-    "filter_text",
-    default="",
-    metavar="TEXT",
-    help="Only these verdicts, with a filter as in the app: “label:poor flag:any”.",
-)
+@with_options(_CHOSEN)
 @occasion_options
 @click.option(
     "--figure",
@@ -73,25 +82,14 @@ def _list_figures(ctx: click.Context, _: click.Parameter, value: str | None) -> 
     callback=_list_figures,
     help="Draw this figure to the FILE (.svg, .png or .pdf). “list” lists the figures.",
 )
-@with_options(FIGURE_OPTIONS)
-@click.option(
-    "--columns",
-    type=click.IntRange(1, 2),
-    default=1,
-    show_default=True,
-    help="Figures: the width, in columns of a page.",
-)
-@click.option(
-    "--caption/--no-caption", default=True,
-    help="Figures: write n and the kind of interval below the figure (default), or only to stderr.",
-)  # fmt: skip
+@with_options((*FIGURE_OPTIONS, *_DRAWN))
 def export(
     project: Project,
     what: str | None,
     fmt: ExportFormat | RankingFormat | None,
     out: Path | None,
-    systems: str | None,
-    raters: str | None,
+    systems: tuple[str, ...],
+    raters: tuple[str, ...],
     filter_text: str,
     occasions: OccasionFilter,
     figure: str | None,
@@ -118,14 +116,14 @@ def export(
             raise click.UsageError(
                 "--figure draws a picture and exports no rows: leave out WHAT, --format and --filter"
             )
-        put_figure(project, figure, out, values, columns, caption, occasions, names(systems), names(raters))
+        put_figure(project, figure, out, values, columns, caption, occasions, systems, raters)
         return
     for option, value in {**values, "raters": raters}.items():
         if value:
             raise click.UsageError(f"--{option} needs --figure NAME")
     if what is None:
         raise click.UsageError(f"say what to export: {', '.join(EXPORTS)}, or --figure NAME")
-    _put_rows(project, what, fmt, out, filter_text, names(systems), occasions)
+    _put_rows(project, what, fmt, out, filter_text, systems, occasions)
 
 
 def _put_rows(
@@ -166,12 +164,10 @@ def put_figure(
     systems: tuple[str, ...],
     raters: tuple[str, ...],
 ) -> None:
-    """Draw a figure to a file; its caption and notes go to stderr. `values` are those of OPTIONS.
-
-    Raises what `figure` and `save_figure` raise.
-    """
+    """Draw a figure to a file; its caption and notes go to stderr. `values` are those of OPTIONS. Raises what
+    `figure` and `save_figure` raise."""
     from recjudge_tui.reports.common.table import put_text
-    from recjudge_tui.reports.figures.declared import figure
+    from recjudge_tui.reports.figures.declared import figure, options_of
     from recjudge_tui.reports.figures.files import PICTURES, draw_picture, picture_format, save_figure
 
     flags = [option.flag for option in options_of(name)]

@@ -32,10 +32,8 @@ if TYPE_CHECKING:
 
 
 def chosen_judge(spec: str | None, address: JudgeAddress) -> JudgeSpec:
-    """The judge at its address. The options of the command line replace those of the settings, each by itself.
-
-    Either is this user's own word for sending its keys there. Raises UsageError if neither names a judge.
-    """
+    """The judge at its address. The options of the command line replace those of the settings, each by itself. Either
+    is this user's own word for sending its keys there. Raises UsageError if neither names a judge."""
     from recjudge_tui.judges.registry import trust_typed
 
     judge = _chosen(spec, address)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from recjudge_tui.cli.output import COLUMNS, STDOUT, names, narrate
+from recjudge_tui.cli.output import STDOUT, names, narrate
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import safe_text
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "csv", "md", "latex", "html", "plain")
 PROJECT_VARIABLE = "RECJUDGE_PROJECT"
-_PLAIN = "recjudge.plain"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -96,9 +95,7 @@ def server_options(command: Command) -> Command:
 
 def trust_option(command: Command) -> Command:
     """`--trust-host HOST`: what the command may send to servers that a database names. It is asked for on a terminal.
-
-    A command that was refused for want of trust has sent nothing, and is called again when the user has confirmed.
-    """
+    A command that was refused for want of trust has sent nothing, and is called again when the user has confirmed."""
 
     @wraps(command)
     def run(*arguments: Any, trust_hosts: tuple[str, ...], **options: Any) -> Any:
@@ -183,18 +180,10 @@ def _file_or_stdout(ctx: click.Context, _: click.Parameter, value: Path | None) 
 
 
 def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command:
-    """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`; `--columns` is for `put`."""
+    """`--format` and `-o`, passed on as `fmt` and `out`; the others, such as `--columns`, are kept for `put`."""
     command = output_option()(command)
-    command = click.option(
-        "--columns",
-        metavar="A,B,...",
-        expose_value=False,
-        callback=_keep_columns,
-        help="Only these columns, in this order, by the names that JSON has or by their headings.",
-    )(command)
-    command = plain_option(command)
     for name, attributes in _READING.items():
-        command = click.option(f"--{name}", expose_value=False, callback=_keep_reading, **attributes)(command)
+        command = click.option(f"--{name}", expose_value=False, callback=_keep, **attributes)(command)
     return click.option(
         "--format",
         "fmt",
@@ -204,41 +193,27 @@ def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command
     )(command)
 
 
-# what of a table people read, unless they ask for more
+# what of a table people read, and how; kept in click's `meta`
 _READING: dict[str, dict[str, Any]] = {
+    "columns": {
+        "metavar": "A,B,...", "help": "Only these columns, in this order, by the names that JSON has or by their headings.",
+    },
+    "plain": {
+        "is_flag": True, "is_eager": True,
+        "help": "Output for screen readers: one paragraph per row, “label: value” lines, words instead of symbols.",
+    },
     "notes": {"type": click.Choice(("all", "some", "none")), "default": "some", "help": "Which notes to print."},
     "explain": {"is_flag": True, "help": "Print what the figures mean and how they are tested."},
     "all": {"is_flag": True, "help": "Print every column and row; CSV and JSON have them in any case."},
 }  # fmt: skip
 
 
-def _keep_reading(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
+def _keep(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
     ctx.meta[f"recjudge.{parameter.name}"] = value
 
 
-def plain_option(command: Command) -> Command:
-    """`--plain`, which is `--format plain`."""
-    return click.option(
-        "--plain",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_keep_plain,
-        help="Output for screen readers: one paragraph per row, “label: value” lines, words instead of "
-        "symbols.",
-    )(command)
-
-
-def _keep_columns(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-    ctx.meta[COLUMNS] = names(value)
-
-
-def _keep_plain(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    ctx.meta[_PLAIN] = value
-
-
 def _plain_or(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
-    if not ctx.meta.get(_PLAIN):
+    if not ctx.meta.get("recjudge.plain"):
         return value
     if value not in (None, "plain"):
         raise click.UsageError(f"--plain and --format {value} contradict each other; use one of them")
@@ -308,11 +283,8 @@ def with_help_all(command: click.Command, *rare: str) -> click.Command:
 def setting_options(
     *wanted: str, protocols: Sequence[str] = (), **helps: str
 ) -> Callable[[Command], Command]:
-    """These options of a run, passed on under the names of the settings.
-
-    Without `wanted`, all of them. The help shows the defaults of `protocols` (empty: of all). `helps` replaces the
-    help of an option by name.
-    """
+    """These options of a run, passed on under the names of the settings. Without `wanted`, all of them. The help
+    shows the defaults of `protocols` (empty: of all). `helps` replaces the help of an option by name."""
     from recjudge_tui.domain.protocols import offered
     from recjudge_tui.domain.run_options import RUN_OPTIONS
 
@@ -329,12 +301,10 @@ def occasion_options(command: Command) -> Command:
     from recjudge_tui.domain.options import OCCASIONS
 
     @wraps(command)
-    def run(
-        *arguments: Any, contexts: tuple[str, ...], served_from: str, served_to: str, **options: Any
-    ) -> Any:
+    def run(*arguments: Any, context: tuple[str, ...], from_: str, to: str, **options: Any) -> Any:
         from recjudge_tui.domain.occasions import occasion_filter
 
-        chosen = occasion_filter(contexts, served_from, served_to)
+        chosen = occasion_filter(context, from_, to)
         return command(*arguments, occasions=chosen, **options)
 
     return with_options(OCCASIONS)(cast(Command, run))
@@ -369,25 +339,13 @@ def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Ca
     elif option.repeated:
         attributes["multiple"] = True
     elif option.type is tuple:
-        attributes |= {"callback": split_names if not option.choices else _chosen_names(option)}
+        attributes["callback"] = split_names
         attributes |= {"default": ",".join(option.default), "show_default": True} if settled else {}
     else:
         attributes |= {"type": _click_type(option), "show_default": settled}
-        attributes |= {"default": option.default} if settled else {}
+        # a setting of a run that is not given is left to the protocol
+        attributes |= {"default": option.default} if settled or not isinstance(option, RunOption) else {}
     return click.option(*option.flag.split(","), option.name, **attributes)
-
-
-def _chosen_names(option: Option) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...]]:
-    def check(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-        given = names(value)
-        for name in given:
-            if name not in option.choices:
-                raise click.BadParameter(
-                    f"“{name}” is not one of {', '.join(option.choices)}", ctx, parameter
-                )
-        return given
-
-    return check
 
 
 def _click_type(option: Option) -> click.ParamType[Any] | type:
@@ -425,10 +383,8 @@ def _words(_: click.Context, parameter: click.Parameter, value: tuple[str, ...])
 
 
 def default_project() -> str | None:
-    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr.
-
-    Raises click.UsageError if there is no project, or several, which it names.
-    """
+    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr. Raises click.UsageError if there
+    is no project, or several, which it names."""
     ctx = click.get_current_context()
     if named := os.environ.get(PROJECT_VARIABLE):
         return named

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -70,10 +70,8 @@ def format_of(fmt: str | None, out: Path | None) -> str:
 
 def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = False) -> None:
     """Write a table, page or text to stdout, or to a file with a line on stderr; a page with all rows if `whole`.
-
     Without a format, the file's ending decides. Text is already safe to show. Raises click.UsageError for a page as
-    Parquet, which holds one table.
-    """
+    Parquet, which holds one table."""
     from recjudge_tui.reports.common.page import write_page
     from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import Table, put_text, save_text, write_table
@@ -84,7 +82,7 @@ def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = Fals
         put_text(text) if out is None else save_text(text, out)
     elif isinstance(output, Table):
         (table,) = _chosen_columns(output)
-        table = _as_read(table, known)
+        table = _as_read(table, known, fits=known == "text" and out is None)
         if out is None:
             write_table(table, known)
         else:
@@ -108,32 +106,55 @@ def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
     from recjudge_tui.reports.common.table import with_columns
 
     context = click.get_current_context(silent=True)
-    wanted: tuple[str, ...] = context.meta.get(COLUMNS, ()) if context else ()
+    wanted = names(context.meta.get(COLUMNS)) if context else ()
     return with_columns(tables, wanted) if wanted else tables
 
 
-def _as_read(table: Table, fmt: str, *, whole: bool = False) -> Table:
-    """The part of a table that people asked to read, with the options that show the rest; data formats have it all."""
-    from recjudge_tui.reports.common.table import definition, note_kind, readable
+def _as_read(table: Table, fmt: str, *, whole: bool = False, fits: bool = False) -> Table:
+    """The part of a table that people asked to read, with the options that show the rest; data formats have it all.
+    `fits`: only as many rows as a screen shows."""
+    from recjudge_tui.reports.common.table import MOST_ROWS, readable, render, stdout_screen
 
     meta = click.get_current_context().meta
     if fmt not in ("text", "plain", "md", "latex", "html"):
         return table
-    whole = whole or bool(meta.get("recjudge.all") or meta.get(COLUMNS))
-    explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
-    seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
-    seen = with_commands(seen)
-    if not left_out or fmt not in ("text", "plain"):
+    asked_all = bool(meta.get("recjudge.all") or meta.get(COLUMNS))
+    whole, explain, notes = (
+        whole or asked_all,
+        bool(meta.get("recjudge.explain")),
+        str(meta.get("recjudge.notes", "all")),
+    )
+    screen = stdout_screen()
+
+    def shown(most: int) -> Table:
+        seen, left_out = readable(table, whole=whole, explain=explain, notes=notes, most=most)
+        if left_out and fmt in ("text", "plain"):
+            seen = _with_more(table, seen, asked_all, explain, notes)
+        return with_commands(seen)
+
+    seen = shown(MOST_ROWS)
+    if whole or not fits or len(seen.rows) < 2:
         return seen
+
+    def too_long(most: int) -> bool:
+        # the prompt takes a line
+        return render(shown(most), "text", screen).text.count("\n") >= screen.lines
+
+    if not too_long(len(seen.rows)):
+        return seen
+    return shown(max(1, bisect_left(range(1, len(seen.rows)), True, key=too_long)))
+
+
+def _with_more(table: Table, seen: Table, whole: bool, explain: bool, notes: str) -> Table:
+    """What is shown of a table, with the options that show the rest of it."""
+    from recjudge_tui.reports.common.table import definition, note_kind
+
     kinds = [note_kind(note) for note in table.notes]
+    said = [note for note in seen.notes if note in table.notes and note_kind(note) != "definition"]
     more = [
         *([] if whole or (table.brief is None and len(table.rows) == len(seen.rows)) else ["--all"]),
         *(["--explain"] if "definition" in kinds and not explain else []),
-        *(
-            ["--notes all"]
-            if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition")
-            else []
-        ),
+        *(["--notes all"] if notes != "all" and len(said) < len(kinds) - kinds.count("definition") else []),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
 
@@ -210,19 +231,17 @@ def command(step: Step, project: str = "") -> str:
     return " ".join(words)
 
 
-# where there is no terminal: when the first line is written, and how often after it
-PLAIN_FIRST_S, PLAIN_EVERY_S = 1.0, 60.0
+# when the first line is written, and where there is no terminal how often after it
+FIRST_S, PLAIN_EVERY_S = 2.0, 60.0
 # how often a line on a terminal updates its seconds
 TICK_S = 1.0
 _CLEAR = "\r\x1b[K"
 
 
 class _Line:
-    """One line on stderr about work that takes its time: what, how far, and for how long.
-
-    On a terminal it is written over itself, elsewhere after a second and then once a minute. A line or bar that is opened
-    while this one is open stands in for it until it is closed.
-    """
+    """One line on stderr about work that takes its time: what, how far, and for how long. It begins after FIRST_S; on
+    a terminal it is written over itself, elsewhere repeated once a minute. A line or bar that is opened while this
+    one is open stands in for it until it is closed."""
 
     _open: ClassVar[list[_Line | None]] = []
     _lock: ClassVar[threading.RLock] = threading.RLock()
@@ -232,7 +251,7 @@ class _Line:
         self._text = what
         self._share: float | None = None
         self._began = self._last = monotonic()
-        self._plain_pause_s = PLAIN_FIRST_S
+        self._plain_pause_s = 0.0
         self._is_closed = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
@@ -250,11 +269,13 @@ class _Line:
             terminal = sys.stderr.isatty()
             now = monotonic()
             pause_s = pause_s if terminal else self._plain_pause_s
-            if now - self._last < pause_s or self._open[-1:] != [self]:
+            if now - self._began < FIRST_S or now - self._last < pause_s or self._open[-1:] != [self]:
                 return
             self._last, self._plain_pause_s = now, PLAIN_EVERY_S
             text = f"{self._text}{_times(now - self._began, self._share)}"
             if terminal:
+                import shutil  # slow to load
+
                 text = _CLEAR + text[: shutil.get_terminal_size().columns - 1]
             with suppress(OSError):  # nobody reads stderr any more; the work continues
                 click.echo(text, nl=not terminal, err=True)
@@ -284,19 +305,17 @@ def clear_line() -> None:
 
 
 def _times(elapsed: float, share: float | None = None) -> str:
-    """`, 12 s elapsed, about 30 s remaining`; empty in the first second. The remaining time assumes that the rest proceeds
+    """`, 12 s elapsed, about 30 s remaining`; The remaining time assumes that the rest proceeds
     at the pace so far."""
     from recjudge_tui.reports.runs import span
 
-    if elapsed < 1:
-        return ""
     left = f", about {span(elapsed * (1 - share) / share)} remaining" if share and share < 1 else ""
     return f", {span(elapsed)} elapsed{left}"
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Work without a count: after a second, show the elapsed time."""
+    """Work without a count: after FIRST_S, show the elapsed time."""
     with _Line(what):
         yield
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from recjudge_tui.cli.app import has_terminal, open_adjudication, open_annotation, refuse_dumb_terminal
 from recjudge_tui.cli.command import in_database, in_project, project_report, report_commands
-from recjudge_tui.cli.options import FiniteRange, ProtocolChoice, output_option
-from recjudge_tui.cli.output import names, narrate
+from recjudge_tui.cli.options import ProtocolChoice, output_option, with_options
+from recjudge_tui.cli.output import narrate
+from recjudge_tui.domain.options import SEED as DRAWN
+from recjudge_tui.domain.options import SYSTEMS, Option
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.domain.run_options import SEED
@@ -242,6 +244,30 @@ def annotate() -> None:
     """Let people judge cases blind, and settle disagreements."""
 
 
+_ASSIGNED = (
+    Option(
+        "prompt", str, "The prompt with the guidelines. Default: the prompt of the protocol's newest run.", "",
+        flag="--prompt", metavar="NAME[@VERSION]",
+    ),
+    Option(
+        "sample", int, "Only N cases: one per user first, and first those that a judge has judged.", bounds={"ge": 1},
+        flag="--sample", metavar="N",
+    ),
+    Option("per_case", int, "Annotators per case. Default: 2.", bounds={"ge": 1}, flag="--per-case", metavar="K"),
+    Option(
+        "overlap", float,
+        "All annotators judge this share of the cases. Each of the other cases goes to one annotator.",
+        bounds={"ge": 0, "le": 1}, flag="--overlap", metavar="SHARE",
+    ),
+    DRAWN.but(help="Seed for drawing cases, annotators and orders.", default=SEED),
+    SYSTEMS.but(help="Only lists or texts of these systems."),
+    Option(
+        "stratify", str, "Draw the sample's users evenly from 4 levels of activity.", "none", choices=("none", "activity"),
+        flag="--stratify",
+    ),
+)  # fmt: skip
+
+
 @annotate.command("plan")
 @in_project
 @click.option(
@@ -251,46 +277,8 @@ def annotate() -> None:
     help="What the annotators judge; adversarial: a user's own list against one made for somebody else.",
 )
 @click.option("--annotators", required=True, metavar="ANA,BEN,...", help="Annotator names.")
-@click.option(
-    "--prompt",
-    metavar="NAME[@VERSION]",
-    help="The prompt with the guidelines. Default: the prompt of the protocol's newest run.",
-)
-@click.option(
-    "--sample",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Only N cases: one per user first, and first those that a judge has judged.",
-)
-@click.option("--per-case", type=click.IntRange(min=1), metavar="K", help="Annotators per case. Default: 2.")
-@click.option(
-    "--overlap",
-    type=FiniteRange(0, 1),
-    metavar="SHARE",
-    help="All annotators judge this share of the cases. Each of the other cases goes to one annotator.",
-)
-@click.option(
-    "--seed", type=int, default=SEED, show_default=True, help="Seed for drawing cases, annotators and orders."
-)
-@click.option("--systems", metavar="A,B,...", help="Only lists or texts of these systems.")
-@click.option(
-    "--stratify",
-    type=click.Choice(("none", "activity")),
-    default="none",
-    help="Draw the sample's users evenly from 4 levels of activity.",
-)
-def annotate_plan(
-    project: Project,
-    protocol: str,
-    annotators: str,
-    prompt: str | None,
-    sample: int | None,
-    per_case: int | None,
-    overlap: float | None,
-    seed: int,
-    systems: str | None,
-    stratify: Stratify,
-) -> None:
+@with_options(_ASSIGNED)
+def annotate_plan(project: Project, annotators: str, **chosen: Any) -> None:
     """Assign cases to annotators evenly. Earlier assignments stay.
 
     The same seed gives the same plan. Which list comes first is drawn once for each person and case. A person
@@ -303,17 +291,7 @@ def annotate_plan(
     """
     from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
 
-    request = AssignmentRequest(
-        protocol=protocol,
-        annotators=tuple(annotators.split(",")),
-        prompt=prompt or "",
-        sample=sample,
-        overlap=overlap,
-        per_case=per_case,
-        seed=seed,
-        systems=names(systems),
-        stratify=stratify,
-    )
+    request = AssignmentRequest(annotators=tuple(annotators.split(",")), **chosen)
     planned = plan_annotation(project.db, project.id, request)
     for line in planned.lines():
         narrate(line)

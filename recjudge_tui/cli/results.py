@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,8 +19,8 @@ from recjudge_tui.cli.options import (
     table_options,
     with_options,
 )
-from recjudge_tui.cli.output import counting, format_of, names, narrate, open_db, put, working
-from recjudge_tui.domain.options import RATERS, SYSTEMS
+from recjudge_tui.cli.output import counting, format_of, narrate, open_db, put, working
+from recjudge_tui.domain.options import RATERS, SYSTEMS, Option
 from recjudge_tui.reports.declare import K
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from recjudge_tui.store.database import Database
 
 
-_USERS = click.IntRange(1)
 _RATERS = RATERS.but(help="Only these raters. Default: all.")
 
 
@@ -42,36 +41,30 @@ def outcome() -> None:
 
 @outcome.command("add")
 @project_report
-@click.option(
-    "--systems", required=True, metavar="A,B", help="The two systems; the lift is that of A over B."
-)
-@click.option(
-    "--impressions", required=True, metavar="N,N", help="How often each was shown, in the same order."
-)
-@click.option(
-    "--clicks",
-    required=True,
-    metavar="N,N",
-    help="How many of those were clicked, or the rates: 0.619%,0.523%.",
-)
-@click.option("--from", "began", default="", metavar="T", help="The day (UTC) or time when it began.")
-@click.option("--to", "ended", default="", metavar="T", help="The day (UTC) or time when it ended.")
-@click.option("--users-a", type=_USERS, metavar="N", help="How many customers were shown A.")
-@click.option("--users-b", type=_USERS, metavar="N", help="How many customers were shown B.")
-@click.option(
-    "--name", metavar="EXPERIMENT", help="A name not used before in the project. Default: “A vs B”."
-)
-def outcome_add(
-    project: Project,
-    systems: str,
-    impressions: str,
-    clicks: str,
-    began: str,
-    ended: str,
-    users_a: int | None,
-    users_b: int | None,
-    name: str | None,
-) -> Output:
+@with_options((
+    Option(
+        "systems", tuple, "The two systems; the lift is that of A over B.", flag="--systems", metavar="A,B", required=True,
+    ),
+    Option(
+        "impressions", str, "How often each was shown, in the same order.", flag="--impressions", metavar="N,N",
+        required=True,
+    ),
+    Option(
+        "clicks", str, "How many of those were clicked, or the rates: 0.619%,0.523%.", flag="--clicks", metavar="N,N",
+        required=True,
+    ),
+    Option("from_", str, "The day (UTC) or time when it began.", "", flag="--from", metavar="T"),
+    Option("to", str, "The day (UTC) or time when it ended.", "", flag="--to", metavar="T"),
+    *(
+        Option(f"users_{x}", int, f"How many customers were shown {x.upper()}.", None, {"ge": 1}, flag=f"--users-{x}",
+               metavar="N")
+        for x in "ab"
+    ),
+    Option(
+        "name", str, "A name not used before in the project. Default: “A vs B”.", flag="--name", metavar="EXPERIMENT",
+    ),
+))  # fmt: skip
+def outcome_add(project: Project, **given: Any) -> Output:
     """Record the result of a live experiment with two systems, and compare it with the judges' verdicts.
 
     Rates have the exact interval of Clopper and Pearson. The lift, rate A / rate B - 1, has the log interval of Katz
@@ -89,11 +82,14 @@ def outcome_add(
     from recjudge_tui.store.data import known_systems
     from recjudge_tui.store.projects import add_outcome
 
+    began, ended = given["from_"], given["to"]
     start = parse_time(began, of_day=time.min) if began else ""
     end = parse_time(ended) if ended else ""
     if start and end and start > end:
         raise click.UsageError(f"--from {began} is after --to {ended}")
-    experiment = outcome_of(names(systems), impressions, clicks, name, start, end, (users_a, users_b))
+    users = given["users_a"], given["users_b"]
+    what = (given["systems"], given["impressions"], given["clicks"], given["name"])
+    experiment = outcome_of(*what, start, end, users)
     add_outcome(project.db, project.id, experiment)
     known = known_systems(project.db, project.id)
     for system in (experiment.system_a, experiment.system_b):
@@ -217,42 +213,35 @@ _DIFFERS = 3
     "-p", "--project", metavar="PROJECT",
     help="Show this project's raters in the paper's tables. Default: the one that has --rater.",
 )  # fmt: skip
-@click.option(
-    "--rater",
-    "raters",
-    metavar="R,...",
-    help="Only these raters of the project. Default with -p: all that judge.",
-)
-@click.option(
-    "--baseline",
-    metavar="SYSTEM",
-    default="",
-    help="The system of the project that replaces FM, the baseline (arena).",
-)
-@with_options((K.but(help="Cutoff of the project's offline metrics (arena)."),))
-@click.option(
-    "--check",
-    is_flag=True,
-    help="Exit with code 3 if a recomputed figure differs, but for the faults that are known.",
-)
-@click.option(
-    "--figure", metavar="NAME",
-    help="Draw this figure of the paper, such as 5, with the project's raters to the FILE (.svg, .png or .pdf).",
-)  # fmt: skip
+@with_options((
+    Option(
+        "raters", tuple, "Only these raters of the project. Default with -p: all that judge.", flag="--rater",
+        metavar="R,...",
+    ),
+    Option(
+        "baseline", str, "The system of the project that replaces FM, the baseline (arena).", "", flag="--baseline",
+        metavar="SYSTEM",
+    ),
+    K.but(help="Cutoff of the project's offline metrics (arena)."),
+    Option(
+        "check", bool, "Exit with code 3 if a recomputed figure differs, but for the faults that are known.", False,
+        flag="--check",
+    ),
+    Option(
+        "figure", str, "Draw this figure of the paper, such as 5, with the project's raters to the FILE (.svg, .png or"
+        " .pdf).", flag="--figure", metavar="NAME",
+    ),
+))  # fmt: skip
 @db_option
 @table_options
 def reproduce(
     paper: str,
     data: Path | None,
     project: str | None,
-    raters: str | None,
-    baseline: str,
-    k: int,
-    check: bool,
-    figure: str | None,
     db: str | None,
     fmt: str | None,
     out: Path | None,
+    **given: Any,
 ) -> None:
     """Show a paper's tables, as published and recomputed. PAPER is saer, arena or zhang2024.
 
@@ -270,21 +259,21 @@ def reproduce(
       recjudge reproduce arena -p movies --rater gpt --figure 5 -o figure.pdf
     """
 
+    chosen, baseline = given["raters"], given["baseline"]
     if data is not None and paper != "zhang2024":
         raise click.UsageError(f"reproduce {paper} uses the printed figures and takes no --data")
     if baseline and paper != "arena":
         raise click.UsageError(f"--baseline is for arena, not for {paper}")
-    chosen = names(raters)
-    if figure is not None:
-        _draw(paper, figure, project, chosen, db, out)
+    if given["figure"] is not None:
+        _draw(paper, given["figure"], project, chosen, db, out)
         return
     with working(f"reproducing {paper}"):
-        found = reproduced(paper, data, project, chosen, baseline, k, db)
+        found = reproduced(paper, data, project, chosen, baseline, given["k"], db)
     if format_of(fmt, out) in ("json", "csv", "parquet"):
         put(found.rows, fmt, out)
     else:
         put(found.page, fmt, out, whole=True)
-    if check and (number := found.differing):
+    if given["check"] and (number := found.differing):
         narrate(f"{number} recomputed figures differ from the printed ones, and why is not known")
         click.get_current_context().exit(_DIFFERS)
 
@@ -314,7 +303,7 @@ def reproduced(
         if paper == "saer":
             sources = dict(_labels(paper_db, scratch))
         elif paper == "zhang2024":
-            sources = _release(paper_db, scratch, data, own and own.project)
+            sources = _release(paper_db, data, own and own.project)
         return reproduce(paper, sources, own)
 
 
@@ -359,9 +348,7 @@ def _labels(db: Database, scratch: Path) -> Iterator[tuple[str, Project]]:
         yield name, made
 
 
-def _release(
-    db: Database, scratch: Path, data: Path | None, own: Project | None
-) -> dict[str, Project | Missing]:
+def _release(db: Database, data: Path | None, own: Project | None) -> dict[str, Project | Missing]:
     """Zhang et al.'s released scores, and the texts from which metrics are computed."""
     from recjudge_tui.importers.zhang2024 import import_zhang2024, left_out
     from recjudge_tui.project import Project

@@ -260,9 +260,10 @@ def _run_protocol(database: Database, request: RunRequest, mode: Mode) -> None:
     try:
         (plan,) = plan_and_print(database, [request], dry_run=mode.dry_run)
     except AlreadyJudgedError as error:
-        if mode.dry_run or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise
-        click.confirm(f"{error.title}. Judge again, and replace the verdicts?", abort=True, err=True)
+        asks = not mode.dry_run and sys.stdin.isatty() and sys.stderr.isatty()
+        if not asks or not click.confirm(f"{error.title}. Judge again, and replace the verdicts?", err=True):
+            narrate(f"{error.title}: nothing is left to judge (--again judges them once more)")
+            return
         again = request.settings.model_copy(update={"again": True})
         (plan,) = plan_and_print(database, [replace(request, settings=again)], dry_run=False)
     if request.settings.until:

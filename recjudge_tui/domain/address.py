@@ -4,7 +4,6 @@ from here. This module loads nothing heavy, because `recjudge run --help` reads 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -180,6 +179,8 @@ def sending_options(words: Iterable[str]) -> dict[str, Any]:
 
 def _value(name: str, text: str) -> Any:
     try:
+        import json  # only where a key is given
+
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         if _BARE_WORD.fullmatch(text):

@@ -78,6 +78,14 @@ class JudgeSpec(JudgeAddress):
         """The part after the first colon: the model, or the file of `replay`."""
         return self.spec.partition(":")[2]
 
+    @property
+    def rater(self) -> str:
+        """The name of its rater: the model without its provider, folder and ending; `replay:FILE` without the last two."""
+        name = self.target.replace("\\", "/").rstrip("/").rpartition("/")[2]
+        if self.provider == "replay":
+            return f"replay:{name.rpartition('.')[0] or name}"
+        return self.spec if self.provider in ("rules", "random") or not name else name.removesuffix(".gguf")
+
 
 class Identity(Model):
     """The served model, its digest if the server reports one, and its known properties. `name` and `digest` (else the

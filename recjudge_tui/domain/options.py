@@ -77,16 +77,16 @@ SYSTEMS = Option(
     metavar="A,B,...",
 )  # fmt: skip
 CONTEXTS = Option(
-    "contexts", tuple, "Only lists and texts of this context.", (), flag="--context", metavar="NAME", repeated=True,
+    "context", tuple, "Only lists and texts of this context.", (), flag="--context", metavar="NAME", repeated=True,
     details="Repeat it for several; --context '' selects those without one.", label="contexts", placeholder="all",
 )  # fmt: skip
 SERVED_FROM = Option(
-    "served_from", str, "Only lists and texts served on this day (UTC) or later, or from this time on.", "", flag="--from",
+    "from_", str, "Only lists and texts served on this day (UTC) or later, or from this time on.", "", flag="--from",
     metavar="TIME", details="Those without a served_at are left out and counted.", label="served from",
     placeholder="any time",
 )  # fmt: skip
 SERVED_TO = Option(
-    "served_to", str, "Only lists and texts served by the end of this day (UTC), or up to this time.", "", flag="--to",
+    "to", str, "Only lists and texts served by the end of this day (UTC), or up to this time.", "", flag="--to",
     metavar="TIME", details="Those without a served_at are left out and counted.", label="served to",
     placeholder="any time",
 )  # fmt: skip

@@ -62,9 +62,10 @@ def is_language_model(kind: str) -> bool:
     return kind == "judge"
 
 
-def rules_note(name: str = "rules") -> str:
-    """The note that must accompany every figure of the built-in rules."""
-    return f"{name} is not a language model: the published guidelines written as code"
+def rules_note(*names: str) -> str:
+    """The note that must accompany every figure of the built-in rules, by the names of their raters."""
+    verb = "are not language models" if len(names) > 1 else "is not a language model"
+    return f"{', '.join(names) or 'rules'} {verb}: the published guidelines written as code"
 
 
 def kind_by_name(name: str) -> RaterKind:

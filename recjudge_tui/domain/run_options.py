@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from recjudge_tui.domain.options import CONTEXTS, SERVED_FROM, SERVED_TO, Option
+from recjudge_tui.domain.options import OCCASIONS, Option
 from recjudge_tui.domain.protocols import PROTOCOLS, SAER, Profile, ProtocolFacts, protocol_facts
 
 Aspects = Literal["multi", "single"]
@@ -90,7 +90,10 @@ _DECLARED = (
         decides="cases", default="", flag="--baseline", metavar="SYS", taken_by=_pairs,
         label="baseline", placeholder="every pair", rare=False,
     ),
-    *(RunOption(**{**vars(option), "rare": True}, decides="cases") for option in (CONTEXTS, SERVED_FROM, SERVED_TO)),
+    *(
+        RunOption(**{**vars(option), "name": name, "rare": True}, decides="cases")
+        for name, option in zip(OCCASION_SETTINGS, OCCASIONS, strict=True)
+    ),
     RunOption(
         "top_k", int, "How many items of each list are shown to the judge.",
         default=ProtocolFacts.top_k, by_protocol=True, bounds={"ge": 1, "le": 1000},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import quantiles
 from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
@@ -95,6 +94,8 @@ def activity_levels(events: Mapping[str, int], levels: int = 4) -> list[Level]:
     """At most `levels` groups of users by the number of events shown, least active first. The bounds are the quantiles
     over the users with any event (inclusive method); users with equal numbers share a level, so there may be fewer
     levels. Users without events are a level of their own."""
+    from statistics import quantiles
+
     some = sorted(count for count in events.values() if count)
     bounds = quantiles(some, n=levels, method="inclusive") if len(some) > 1 else []
     by_level: dict[int, set[str]] = {}

@@ -101,12 +101,12 @@ def agreement(project: Project, choose: Options) -> Table:
 # the options that a table has no use for
 _UNFIT = {
     "confusion": ("by",),
-    "by_label": ("stats", "levels", "by"),
-    "together": ("truth", "levels", "missing_truth", "missing_judge", "as_published", "by"),
+    "by_label": ("stat", "level", "by"),
+    "together": ("truth", "level", "missing_truth", "missing_judge", "as_published", "by"),
     "ensembles": ("by",),
     "benchmark": (
-        "protocol", "aspect", "stats", "levels", "missing_truth", "missing_judge", "as_published", "systems", "by",
-        "contexts", "served_from", "served_to", "fine",
+        "protocol", "aspect", "stat", "level", "missing_truth", "missing_judge", "as_published", "systems", "by",
+        "context", "from_", "to", "fine",
     ),
 }  # fmt: skip
 
@@ -119,7 +119,7 @@ def _check_options(choose: Options, chosen: Sequence[str]) -> None:
         if given not in (None, "", (), False, ("dataset",)):
             raise UsageError(f"{_hyphens(chosen[0])} cannot be combined with {name.replace('_', ' ')}")
     known = MANY_RATERS if choose.together else STATISTICS
-    for stat in choose.stats:
+    for stat in choose.stat:
         if stat not in (*known, ALL):
             raise UsageError(f"no statistic “{stat}”", f"Available: {', '.join((*known, ALL))}.")
     fills = (choose.missing_truth, choose.missing_judge)
@@ -130,7 +130,7 @@ def _check_options(choose: Options, chosen: Sequence[str]) -> None:
     for fill in fills:
         if fill is not None and not math.isfinite(fill):
             raise UsageError(f"{fill} is not a finite score, so it cannot replace a missing one")
-    if SYSTEM in choose.levels and choose.by == SYSTEM:
+    if SYSTEM in choose.level and choose.by == SYSTEM:
         raise UsageError("the level system compares systems, so it cannot be split by system")
 
 
@@ -173,10 +173,8 @@ _OF_SYSTEMS = (
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
-    """One row per two raters, aspect, statistic and level (and system, by system), interval over users.
-
-    `ceiling`: the same figure among the people behind the reference, on the same cases.
-    """
+    """One row per two raters, aspect, statistic and level (and system, by system), interval over users. `ceiling`:
+    the same figure among the people behind the reference, on the same cases."""
     met, by_system = _met(project, choose), choose.by == SYSTEM
     labels, people = label_sets(met), People(met, by_system)
     shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
@@ -185,31 +183,36 @@ def pairs_table(project: Project, choose: Options) -> Table:
     lacks: list[tuple[Meeting, str, Pairs]] = []
     seen: dict[str, Orientation] = {}
     for meeting in met.meetings:
-        stats = fitting(meeting, met, labels[meeting], choose.stats)
+        stats = fitting(meeting, met, labels[meeting], choose.stat)
         for system, outer in met.parts(meeting) if by_system else (("", met.pairs(meeting)),):
             lacks.append((meeting, system, outer))
             if not system:
                 seen[where_of(meeting)] = outer.complete.seen
-            for level in choose.levels:
-                found = _of_systems(outer.complete, choose.stats)
+            for level in choose.level:
+                found = _of_systems(outer.complete, choose.stat)
                 if level != SYSTEM:
                     found = _figures(people, meeting, outer.complete, labels[meeting], stats, level)
                 about = empty | _who(meeting) | ({"system": system} if by_system else {}) | {"level": level}
                 rows += [about | row for row in found]
     between: dict[str, float] = {}
-    for meeting in met.meetings if not choose.stats else ():
+    for meeting in met.meetings if not choose.stat else ():
         between |= between_labels(meeting, met, labels[meeting])
     notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met)]
     why = "correlations are shown, because percent agreement and kappas compare labels"
     for rater, value in sorted(between.items()):
         notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
     notes += [*orientation_notes(seen), *_definitions(rows)]
-    if rows and "pair" in choose.levels and not met.ratings.cases.has_item.any():
+    if rows and "pair" in choose.level and not met.ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
     if not rows:
         notes.append(nothing(met))
     table = Table("Agreement", shown, tuple(rows), tuple(notes))
-    return replace(table, answer=_answer(rows, met), brief=_brief(rows, met)) if rows else table
+    if not rows:
+        return table
+    known = any(row["value"] is not None for row in rows)
+    return replace(
+        table, answer=_answer(rows, met), brief=_brief(rows, met) if known else Table("Agreement", (), ())
+    )
 
 
 def _who(meeting: Meeting) -> Row:
@@ -480,7 +483,8 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
         line = lines.setdefault((row["rater_a"], *where), {"rater_a": row["rater_a"], **same, "note": ""})
         line[column] = figure_text(row, "value")
         little = few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
-        line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
+        why = str(row["note"]) if row["value"] is None else _withheld(row)
+        line["note"] = join_notes(str(line["note"]), why or little)
         names[column] = None
         if long and row["ceiling"] is not None:
             line["people"] = short(real(row, "ceiling"))
@@ -500,6 +504,11 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
     title += "" if "rater_b" in about else f" with {told[0]['rater_b']}"
     lined = tuple({head.name: line.get(head.name) for head in heads} for line in shown)
     return Table(title, tuple(heads), lined)
+
+
+def _withheld(row: Row) -> str:
+    """Why a figure has no interval; empty if it has one."""
+    return next((part for part in str(row["note"]).split("; ") if part.startswith("no interval")), "")
 
 
 def _question(row: Row, rows: Sequence[Row]) -> str:
@@ -618,10 +627,8 @@ def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
 
 
 def by_label_table(project: Project, choose: Options) -> Table:
-    """One row per two raters, aspect, label (then average) and statistic, highest label first; the second is the reference.
-
-    An undefined figure is None with the reason in `note`; it is left out of the averages.
-    """
+    """One row per two raters, aspect, label (then average) and statistic, highest label first; the second is the
+    reference. An undefined figure is None with the reason in `note`; it is left out of the averages."""
     found, notes = _labelled(_met(project, choose))
     rows: list[Row] = []
     for labelled in found:
@@ -683,7 +690,7 @@ def together_table(project: Project, choose: Options) -> Table:
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
-        stats, refused = _fitting_together(choose.stats, (protocol, aspect) in met.nominal)
+        stats, refused = _fitting_together(choose.stat, (protocol, aspect) in met.nominal)
         if refused:
             notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
         outer = pairs(met.ratings.cases, [Side(met.ratings.verdicts[own[0]]) for own in asked.values()])
@@ -775,11 +782,11 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
     """The raters whose sets are looked at: those named, else everyone on the truth's scale who is not made from others."""
     if choose.truth is None:
         raise UsageError("ensembles need a truth to compare with", next_step="Name the truth.")
-    for stat in choose.stats:
+    for stat in choose.stat:
         if stat not in (*CORRELATIONS, ALL):
             cause = f"Correlations do: {', '.join(CORRELATIONS)}."
             raise UsageError(f"“{stat}” does not apply to means of raters", cause)
-    if SYSTEM in choose.levels:
+    if SYSTEM in choose.level:
         raise UsageError("ensembles have no level system", "Available: dataset, user, pair.")
     if choose.truth in choose.raters:
         raise UsageError(f"“{choose.truth}” cannot be both the truth and a member")
@@ -803,9 +810,9 @@ def _bounded(raters: int) -> None:
 
 
 def _subsets(both: Pairs, names: Sequence[str], choose: Options) -> Iterator[Row]:
-    stats = CORRELATIONS if ALL in choose.stats else tuple(dict.fromkeys(choose.stats)) or ("pearson",)
+    stats = CORRELATIONS if ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or ("pearson",)
     values = both.seen.both_sides(both.matrix)
-    for level in choose.levels:
+    for level in choose.level:
         groups: IntArray | None = both.groups(level)
         if groups is not None and both.seen.mirrored:
             groups = np.concatenate([groups, groups])

@@ -41,11 +41,9 @@ def annotation_table(db: Database, project_id: int) -> Table:
 
 
 def _running_agreement(db: Database, project_id: int, rater_id: int, protocol: str) -> Row:
-    """One annotator against all others on tasks that both finished; every pair and aspect is a row of its own. `n` counts
-    the cases that others have finished too.
-
-    Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users.
-    """
+    """One annotator against all others on tasks that both finished; every pair and aspect is a row of its own. `n`
+    counts the cases that others have finished too. Quadratic weighted kappa on labels (SAER), Pearson's r on scores
+    without labels; intervals over users."""
     import numpy as np
 
     from recjudge_tui.shapes import orientation

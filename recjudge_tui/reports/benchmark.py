@@ -10,8 +10,10 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.scales import is_judging
-from recjudge_tui.reports.common.table import Row, Table, columns
+from recjudge_tui.reports.common.table import Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options, table_of
+from recjudge_tui.reports.words import figure_text
+from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question, Rater, project_questions, project_raters
 
@@ -23,12 +25,10 @@ _COUNTS = ("wins", "losses", "ties", "true_ties", "position_ties")
 
 def benchmark(project: Project, choose: Options) -> Table:
     """Kappa and agreement among people and of the judge with their consensus, concurrence on pairs, every rater's
-    strictness, shares of labels by system, counts of pairs adjudicated and raw, position.
-
-    `raters`: the judge and the annotators; all annotators if none is named, the only judge likewise. `truth`: the consensus
-    for lists and the one for pairs, found if there is one of each. Raises UsageError if it is unclear which judge or
-    consensus is meant, or if lists and pairs have no verdicts; NotFoundError for an unknown rater.
-    """
+    strictness, shares of labels by system, counts of pairs adjudicated and raw, position. `raters`: the judge and the
+    annotators; all annotators if none is named, the only judge likewise. `truth`: the consensus for lists and the one
+    for pairs, found if there is one of each. Raises UsageError if it is unclear which judge or consensus is meant, or
+    if lists and pairs have no verdicts; NotFoundError for an unknown rater."""
     truths = tuple(filter(None, (choose.truth or "").split(",")))
     for name in (*choose.raters, *truths):
         rater_row(project.db, project.id, name)
@@ -41,10 +41,10 @@ def benchmark(project: Project, choose: Options) -> Table:
     notes: list[str] = []
     for protocol, reference in consensus.items():
         stats: tuple[str, ...] = ("qwk", "percent")
-        met = [table_of(project, "agreement", protocol=protocol, raters=annotators, stats=stats)]
+        met = [table_of(project, "agreement", protocol=protocol, raters=annotators, stat=stats)]
         if reference:
             stats = (*stats, "concurrence") if protocol == SAER[1] else stats
-            among = {"protocol": protocol, "raters": (judge,), "truth": reference, "stats": stats}
+            among = {"protocol": protocol, "raters": (judge,), "truth": reference, "stat": stats}
             met.append(table_of(project, "agreement", **among))
         elif any(q.protocol == protocol for q in questions):
             notes.append(f"no consensus of {protocol} labels: combine the annotators into one")
@@ -76,7 +76,16 @@ def benchmark(project: Project, choose: Options) -> Table:
     for table in (strictness, shares, counts, position):
         notes += table.notes
     settings: dict[str, object] = {"judge": judge, "annotators": list(annotators), **consensus}
-    return Table("Human benchmark", _COLUMNS, tuple(rows), tuple(dict.fromkeys(notes)), settings)
+    answer = next((row for row in rows if row["part"] == "agreement" and row["rater"] == judge), None)
+    said = "" if answer is None else (
+        f"{judge} and {answer['of']}, {answer['protocol']}:"
+        f" {label_of(str(answer['figure']))} {figure_text(answer, 'value')}."
+    )  # fmt: skip
+    table = Table(
+        "Human benchmark", _COLUMNS, tuple(rows), tuple(dict.fromkeys(notes)), settings, answer=said
+    )
+    first = [row for row in rows if row["part"] in ("agreement", "position")]
+    return seen_first(table, "part protocol rater of figure value ci_low ci_high n", first or rows)
 
 
 def _judge_and_people(
@@ -89,7 +98,7 @@ def _judge_and_people(
         raise UsageError(
             "the human benchmark needs exactly one judge",
             f"Available: {', '.join(judges)}." if judges else "No judge judged lists or pairs here.",
-            "Name the judge, and the annotators, as its raters.",
+            "Name the judge (and the annotators) among the raters.",
         )
     people = tuple(name for name in raters if known[name].kind == "annotator")
     people = people or tuple(name for name in met if known[name].kind == "annotator")
@@ -107,7 +116,7 @@ def _consensus(
         raise UsageError(
             f"several raters could be the consensus on {protocol} labels",
             f"Available: {', '.join(met)}.",
-            "Name as truth the consensus for lists and the one for pairs: A,B.",
+            "Name the consensus for lists and the one for pairs as the truth: A,B.",
         )
     return met[0] if met else ""
 

@@ -125,12 +125,9 @@ def biases_table(
     k: int = TOP_K,
 ) -> Table:
     """One row per rater, question and covariate: the slope of the rating and, of the cases that somebody of `truth`
-    judged, the slope beyond it.
-
-    `raters` empty: everyone but metrics, readers and people with few labels. `finding` says in which direction the interval
-    of a slope points, after Holm's correction for all rows. Raises NotFoundError for an unknown rater, UsageError if a
-    rater is the truth.
-    """
+    judged, the slope beyond it. `raters` empty: everyone but metrics, readers and people with few labels. `finding`
+    says in which direction the interval of a slope points, after Holm's correction for all rows. Raises NotFoundError
+    for an unknown rater, UsageError if a rater is the truth."""
     for name in (*raters, *truth):
         rater_row(db, project_id, name)
     if both := set(raters).intersection(truth):

@@ -35,10 +35,9 @@ _ERROR = (
     *_WHERE, Column("stage", "Confidence"), Column("stat", "Figure"), *columns("value"), *interval_columns(),
     *columns("n note"),
 )  # fmt: skip
-_RELIABILITY = (
-    *_WHERE, Column("stage", "Confidence"), Column("low", "From", "float", decimals=2),
-    Column("high", "To", "float", decimals=2), Column("n", "n", "int"), Column("confidence", "Mean", "share"),
-    Column("accuracy", "Right", "share"), *interval_columns("share"), Column("gap", "Gap", "float"), *columns("note"),
+_RELIABILITY = columns(
+    *_WHERE, "stage|Confidence", "low|From|float|2", "high|To|float|2", "n", "confidence|Mean|share",
+    "accuracy|Right|share", *interval_columns("share"), "gap|Gap|float", *columns("note"),
 )  # fmt: skip
 _ABOUT = (
     "ece: mean gap between confidence and accuracy, over bins; biased upwards with few cases, as its interval shows",
@@ -49,12 +48,11 @@ _ABOUT = (
 
 @dataclass(frozen=True)
 class Stated:
-    """One question's verdicts that did not fail, one per row, with the judge's confidence. `labels`: the scale, upwards.
-
-    `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN without a label on the
-    scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated by labels of other users; `fitted`
-    is the map learned on all labels. `off_scale`: labels off the scale; `notes`: what is left out, and on the reference.
-    """
+    """One question's verdicts that did not fail, one per row, with the judge's confidence. `labels`: the scale,
+    upwards. `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN
+    without a label on the scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated by
+    labels of other users; `fitted` is the map learned on all labels. `off_scale`: labels off the scale; `notes`: what
+    is left out, and on the reference."""
 
     pair: Meeting
     labels: tuple[float, ...]
@@ -92,11 +90,9 @@ def stated_confidences(
     method: str = "isotonic",
     cases: CaseSelection = EVERY_CASE,
 ) -> list[Stated]:
-    """One for each question with labels that both raters answered, in the order of protocols and aspects.
-
-    Raises NotFoundError for an unknown rater; UsageError for an unknown protocol, aspect or method, the same rater twice, a
-    metric, or raters that share no question with labels.
-    """
+    """One for each question with labels that both raters answered, in the order of protocols and aspects. Raises
+    NotFoundError for an unknown rater; UsageError for an unknown protocol, aspect or method, the same rater twice, a
+    metric, or raters that share no question with labels."""
     if method not in calibration.METHODS:
         raise UsageError(f"no method “{method}”", f"Available: {', '.join(calibration.METHODS)}.")
     met = judge_and_truth(project, Selection(protocol, aspect, (rater,), cases=cases), truth)

@@ -112,12 +112,10 @@ class PromptChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """The changes on one question, on one system or on all of them (empty).
-
-    `pairs`: the cases that either was asked about. `levels`: the lines of the grid, highest first. `labelled`: all values
-    are labels; `ordered`: they are no categories. `bounds`: the lowest and the highest value. If values cannot be compared,
-    `levels` is empty and `note` says why.
-    """
+    """The changes on one question, on one system or on all of them (empty). `pairs`: the cases that either was asked
+    about. `levels`: the lines of the grid, highest first. `labelled`: all values are labels; `ordered`: they are no
+    categories. `bounds`: the lowest and the highest value. If values cannot be compared, `levels` is empty and `note`
+    says why."""
 
     meeting: Meeting
     system: str
@@ -260,7 +258,7 @@ def compare(project: Project, choose: Options) -> Table:
     if choose.by and choose.table in ("cases", "prompt"):
         reason = f"the table “{choose.table}” is not made by groups"
         raise UsageError(reason, "The summary and the transitions are.")
-    if choose.table == "prompt" and any((*choose.contexts, choose.served_from, choose.served_to)):
+    if choose.table == "prompt" and any((*choose.context, choose.from_, choose.to)):
         raise UsageError("the prompts do not depend on cases", "Leave out contexts and times.")
     sides = sides_named(project, choose.first, choose.second)
     changes = compare_sides(project, sides, choose.selection(), by_system=by_system)

@@ -59,11 +59,10 @@ def cost(project: Project, choose: Options) -> Table:
 
 def _of_cases(project: Project, choose: Options) -> Table:
     """One row per rater, protocol, prompt and form (aspects in one call or several, shots): dollars per judged case.
-
     cost_per_case = total cost / cases judged, including failed calls, with an interval over users. Cases answered by
     earlier replies (cached), in whole or in part, are left out and counted, because they cost less than new ones. An
-    unknown price stays unknown (None). `human_ratio` = cost_per_case / human_price (Zhang et al., 2024: 0.111 $ a text).
-    """
+    unknown price stays unknown (None). `human_ratio` = cost_per_case / human_price (Zhang et al., 2024: 0.111 $ a
+    text)."""
     for name in choose.raters:
         rater_row(project.db, project.id, name)
     costs = [
@@ -177,12 +176,10 @@ _ABOUT = (
 
 
 def _sets(project: Project, choose: Options) -> Table:
-    """One row per question and set of judges, the cheapest first: agreement of their joint verdict with the truth, and
-    dollars per case.
-
-    Rules: `majority` (more than half; a split vote is no answer), `mean`, `dawid-skene` (learnt without the truth from
-    all cases that all judges answered; for three or more judges). `human_price` is the cost of a person in the set.
-    """
+    """One row per question and set of judges, the cheapest first: agreement of their joint verdict with the truth,
+    and dollars per case. Rules: `majority` (more than half; a split vote is no answer), `mean`, `dawid-skene` (learnt
+    without the truth from all cases that all judges answered; for three or more judges). `human_price` is the cost of
+    a person in the set."""
     rule: Rule = choose.rule or "majority"
     truth: str = choose.truth
     _check_set(choose, rule)

@@ -45,14 +45,13 @@ Section = Literal["Results", "Judge", "People", "Data", "Operate"]
 
 @dataclass(frozen=True)
 class Report:
-    """A report: `place` is its function, `module:name` under `recjudge_tui.reports`, called with the project and `Options`.
-
-    name: the command's, with its group (`robustness position`). summary: the first sentence of its help; `about` follows.
-    own_by: values of --by that the function handles itself; for the others the report is made once for each group.
-    of_lists: its groups are of lists, not of cases. words: what a user would type to find it. written: a function (table,
-    format) -> its text in a format of its own, else None; `formats` are those beyond the usual ones. ends: a function of the
-    table -> the exit code of the command and a sentence for stderr. alone: without a project it is made with None.
-    """
+    """A report: `place` is its function, `module:name` under `recjudge_tui.reports`, called with the project and
+    `Options`. name: the command's, with its group (`robustness position`). summary: the first sentence of its help;
+    `about` follows. own_by: values of --by that the function handles itself; for the others the report is made once
+    for each group. of_lists: its groups are of lists, not of cases. words: what a user would type to find it.
+    written: a function (table, format) -> its text in a format of its own, else None; `formats` are those beyond the
+    usual ones. ends: a function of the table -> the exit code of the command and a sentence for stderr. alone:
+    without a project it is made with None."""
 
     name: str
     summary: str
@@ -117,11 +116,9 @@ class Options(Mapping[str, Any]):
 
 
 def make(project: Project | None, report: str | Report, **given: Any) -> Table | Page | str:
-    """A report with these options, the others at their defaults, from one state of the file; without a project if it can.
-
-    Raises UsageError for an option that the report lacks or a value that does not fit it, NotFoundError for an unknown
-    context or system, and whatever the report raises.
-    """
+    """A report with these options, the others at their defaults, from one state of the file; without a project if it
+    can. Raises UsageError for an option that the report lacks or a value that does not fit it, NotFoundError for an
+    unknown context or system, and whatever the report raises."""
     from recjudge_tui.domain.selection import CaseSelection
     from recjudge_tui.reports.common.segments import segmented
 
@@ -130,26 +127,27 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     build = function(declared.place)
     if project is None:
         assert declared.alone, f"{declared.name} needs a project"
-        return _with_settings(build(None, Options(values, CaseSelection())), values)
+        return _with_settings(declared, build(None, Options(values, CaseSelection())), values)
     by = values.get("by")
     over = values.get("over") if declared.option("by") else None
     if by in declared.own_by:
         by = None
-    occasions = _occasions(values)
+    occasions = _occasions(declared, values)
 
     def of(cases: CaseSelection) -> Table:
         made: Table = build(project, Options(values, cases))
         return made
 
-    if declared.option("by") is None and declared.option("systems") is None and not occasions:
+    systems = tuple(values["systems"] or ()) if SYSTEMS in declared.options else ()
+    if declared.option("by") is None and SYSTEMS not in declared.options and not occasions:
         with project.one_state():
-            return _with_settings(of(CaseSelection()), values)
+            return _with_settings(declared, of(CaseSelection()), values)
     chosen = occasions or CaseSelection().occasions
     made = segmented(
-        project.db, project.id, of, by=by, over=over, occasions=chosen, systems=tuple(values.get("systems") or ()),
+        project.db, project.id, of, by=by, over=over, occasions=chosen, systems=systems,
         of_lists=declared.of_lists,
     )  # fmt: skip
-    return _with_settings(made, values)
+    return _with_settings(declared, made, values)
 
 
 def table_of(project: Project, report: str | Report, **given: Any) -> Table:
@@ -220,9 +218,9 @@ def function(place: str) -> Callable[..., Any]:
     return found
 
 
-def _occasions(values: Mapping[str, Any]) -> Any:
+def _occasions(report: Report, values: Mapping[str, Any]) -> Any:
     """The occasions that the options name; None where they name none."""
-    named = [values.get(option.name) for option in OCCASIONS]
+    named = [values[option.name] if option in report.options else None for option in OCCASIONS]
     if not any(named):
         return None
     from recjudge_tui.domain.occasions import occasion_filter
@@ -230,20 +228,15 @@ def _occasions(values: Mapping[str, Any]) -> Any:
     return occasion_filter(named[0] or (), named[1] or "", named[2] or "")
 
 
-# what a table's settings say in their own form
-_SAID_ELSEWHERE = frozenset({"systems", "by", "over", *(option.name for option in OCCASIONS)})
-
-
-def _with_settings(made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
-    """A table with the values of its report's options among its settings."""
+def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
+    """A table with the values of its report's options among its settings, but for those that these say in their own form."""
     from recjudge_tui.reports.common.table import Table
 
     if not isinstance(made, Table):
         return made
+    grouped = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options} | {"by", "over"}
     plain = {
-        name: list(v) if isinstance(v, tuple) else v
-        for name, v in values.items()
-        if name not in _SAID_ELSEWHERE
+        name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in grouped
     }
     plain = {name: value for name, value in plain.items() if value not in (None, "", [], False)}
     return replace(made, settings={**plain, **made.settings})
@@ -425,13 +418,13 @@ _DECLARED = (
             PROTOCOL.but(help="pointwise, pairwise, ...; arena is compared with people's pairwise labels."), ASPECT,
             RATERS, READERS, TRUTH,
             Option(
-                "stats", tuple,
+                "stat", tuple,
                 f"{', '.join(STATISTICS)}; all. Default: qwk and percent, and concurrence for pairs against people; pearson"
                 " and spearman for scores without labels and for metrics.",
                 (), flag="--stat", metavar="NAME,...",
             ),
             Option(
-                "levels", tuple,
+                "level", tuple,
                 "dataset; user, pair: the mean over users, over user-item pairs; system: the order of the systems by one"
                 " rater and by the other.",
                 ("dataset",), choices=("dataset", "user", "pair", "system"), flag="--level", metavar="NAME,...",
@@ -517,13 +510,13 @@ _DECLARED = (
                 flag="--against", metavar="R",
             ),
             Option(
-                "stats", tuple,
+                "stat", tuple,
                 "With --against: the figures that must not get worse. Default: failure_rate, with --truth also qwk (pearson"
                 " for scores without labels), with --systems also win_rate.",
                 (), flag="--stat", metavar="NAME,...",
             ),
             Option(
-                "pair", tuple, "For win_rate: A's rate of wins over B; a tie counts half.", (), flag="--systems",
+                "systems", tuple, "For win_rate: A's rate of wins over B; a tie counts half.", (), flag="--systems",
                 metavar="A,B",
             ),
             PROTOCOL.but(help="Only this protocol; arena is compared with people's pairwise labels."),
@@ -566,7 +559,7 @@ _DECLARED = (
                 choices=PERIODS, flag="--over",
             ),
             Option(
-                "of", tuple,
+                "systems", tuple,
                 "Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.", (),
                 flag="--systems,--system", metavar="A,B,...",
             ),
@@ -580,10 +573,10 @@ _DECLARED = (
             ),
             K.but(help="How many items of a list count in metrics."), CONTEXTS,
             Option(
-                "since", str, "The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.", "", flag="--from",
+                "from_", str, "The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.", "", flag="--from",
                 metavar="PERIOD",
             ),
-            Option("until", str, "The last period, written the same way.", "", flag="--to", metavar="PERIOD"),
+            Option("to", str, "The last period, written the same way.", "", flag="--to", metavar="PERIOD"),
         ),
         about="The judged figures of each system, with flags, offline metrics and live outcomes. A line compares like with"
         " like: pairs are shown as the win rate of one system against another, and with more than two systems as ratings"
@@ -698,7 +691,7 @@ _DECLARED = (
                 help="pairwise, arena: win rates; pointwise, explanation: shares of the best label.", default=SAER[1]
             ),
             Option(
-                "differences", tuple,
+                "difference", tuple,
                 "The difference to detect: of the win rate from one half (0.05: 55 %), or between two shares.",
                 tuple(map(str, DIFFERENCES)), flag="--difference", metavar="D,...",
             ),
@@ -734,7 +727,7 @@ _DECLARED = (
                 "alpha", float, "Two-sided significance level.", ALPHA, {"gt": 0, "lt": 1}, flag="--alpha", metavar="A"
             ),
             Option(
-                "between", tuple, "In a project: only these two systems. --share is that of B.", (), flag="--systems",
+                "systems", tuple, "In a project: only these two systems. --share is that of B.", (), flag="--systems",
                 metavar="A,B",
             ),
             RATER.but(help="In a project: only this rater."),

@@ -28,11 +28,8 @@ MOST_PAIRS = 10
 
 def run_stopping_status(db: Database, run: StoredRow) -> StoppingStatus | None:
     """The current status of a run that stops when decided; None for any other run, and for one without comparisons.
-    `run` is a row of `runs`.
-
-    Evaluated as during the run: user by user in the order of the plan, up to the user who decides or the first one
-    with an outstanding call.
-    """
+    `run` is a row of `runs`. Evaluated as during the run: user by user in the order of the plan, up to the user who
+    decides or the first one with an outstanding call."""
     settings = RunSettings.model_validate_json(run["settings"])
     if settings.until != "decided":
         return None

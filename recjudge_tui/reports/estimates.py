@@ -69,13 +69,11 @@ class _Part:
 
 def estimate(project: Project, choose: Options) -> Table:
     """Rows `people` (labels alone), `judge` (its verdicts alone) and `both` (PPI++) for every system and measure.
-
-    Pairs of lists: one set of rows per pair of systems, seen from the first (from `system`, if one is named), and with
-    more than two systems one for each against all. With `labelled_users` a fourth row, `all labels`, has the estimate
-    from all labels. `n_effective` is the number of labels that the estimate from both is worth, `saved` its excess
-    over the labels used. Raises UsageError for raters without a common question and for a measure or system that does not
-    fit, NotFoundError for an unknown rater.
-    """
+    Pairs of lists: one set of rows per pair of systems, seen from the first (from `system`, if one is named), and
+    with more than two systems one for each against all. With `labelled_users` a fourth row, `all labels`, has the
+    estimate from all labels. `n_effective` is the number of labels that the estimate from both is worth, `saved` its
+    excess over the labels used. Raises UsageError for raters without a common question and for a measure or system
+    that does not fit, NotFoundError for an unknown rater."""
     met = judge_and_truth(project, choose.selection(), choose.truth)
     meetings = list(met.meetings)
     without = [m.aspect for m in meetings if (m.protocol, m.aspect) in met.nominal]

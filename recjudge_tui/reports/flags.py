@@ -68,11 +68,9 @@ _RANKS = 1 << 32
 
 
 def flags(project: Project, choose: Options) -> Table:
-    """One row per rater, system and issue (and rank), the share flagged; with `agreement` one per pair of raters, issue and
-    statistic. Issues that nobody flagged are left out; failed verdicts are not in n.
-
-    Raises what `shapes.items` raises, and UsageError for an unknown issue or options that do not fit.
-    """
+    """One row per rater, system and issue (and rank), the share flagged; with `agreement` one per pair of raters,
+    issue and statistic. Issues that nobody flagged are left out; failed verdicts are not in n. Raises what
+    `shapes.items` raises, and UsageError for an unknown issue or options that do not fit."""
     if choose.truth and not choose.agreement:
         raise UsageError("a truth is for the agreement on flags", "Ask for the agreement, or leave it out.")
     if choose.agreement and (choose.by == "rank" or choose.of != "lists"):

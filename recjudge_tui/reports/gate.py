@@ -107,16 +107,16 @@ class Gate:
     @property
     def stats(self) -> Sequence[str]:
         """The figures whose change is tested."""
-        if self.choose.stats or self.earlier is None:
-            return tuple(self.choose.stats)
+        if self.choose.stat or self.earlier is None:
+            return tuple(self.choose.stat)
         usual = [usual_of(meeting, self.met, self.labels[meeting]) for meeting in self.met.meetings]
         # without a common question the row of qwk says so
         first = (usual or ["qwk"])[:1] if self.choose.truth else []
-        return [*first, *([_WINS] if self.choose.pair else []), _FAILURES]
+        return [*first, *([_WINS] if self.choose.systems else []), _FAILURES]
 
     def reference(self, name: str) -> str | None:
         truth: str | None = self.choose.truth
-        return truth if name in STATISTICS else " over ".join(self.choose.pair) if name == _WINS else None
+        return truth if name in STATISTICS else " over ".join(self.choose.systems) if name == _WINS else None
 
     def asked(self, name: str) -> list[tuple[Question, Meeting | None]]:
         """The questions that a figure is about."""
@@ -128,14 +128,14 @@ class Gate:
         """Why there is no such figure."""
         if name in STATISTICS:
             return f"no question that both {self.choose.rater} and {self.choose.truth} answered"
-        return f"{self.choose.rater} has not compared {' and '.join(self.choose.pair)}"
+        return f"{self.choose.rater} has not compared {' and '.join(self.choose.systems)}"
 
     def values(self, name: str, verdicts: Verdicts) -> FloatArray:
         """What is averaged: 1 for a failure; the win of the first system (a tie is .5), NaN for other pairs."""
         if name == _FAILURES:
             return np.isnan(verdicts.value).astype(np.float64)
         cases = self.met.ratings.cases
-        system, opponent = (cases.systems.index(name) for name in self.choose.pair)
+        system, opponent = (cases.systems.index(name) for name in self.choose.systems)
         first, second = cases.system_a[verdicts.row], cases.system_b[verdicts.row]
         win = (np.sign(verdicts.value) + 1) / 2
         swapped = np.where((first == opponent) & (second == system), 1 - win, np.nan)
@@ -157,7 +157,7 @@ def gate(project: Project, choose: Options) -> Table:
     if choose.certain and any(row["state"] != MET for row in rows):
         rows = _corrected(made, rows, _bound_rows, MET, NOT_MET)
     notes: list[str] = [definition(_ALL_BOUNDS)] if choose.certain and len(rows) > 1 else []
-    settings: dict[str, object] = {"systems": list(choose.pair)}
+    settings: dict[str, object] = {"systems": list(choose.systems)}
     if made.earlier is not None:
         rows += _corrected(made, list(_change_rows(made, choose.level)), _change_rows, NOT_MET, MET)
         served = [_served(made, side, at) for at, side in enumerate((made.later, made.earlier))]
@@ -186,19 +186,19 @@ def _bound(text: str, *, least: bool) -> Bound:
 def _check(choose: Options, bounds: Sequence[Bound]) -> None:
     if not bounds and choose.against is None:
         raise UsageError("there is nothing to check", "Give a bound, or an earlier run.")
-    if choose.stats and choose.against is None:
+    if choose.stat and choose.against is None:
         raise UsageError("a change needs an earlier run", "Name its rater.")
-    for name in (*(bound.name for bound in bounds), *choose.stats):
+    for name in (*(bound.name for bound in bounds), *choose.stat):
         if name not in FIGURES:
             raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
         if name in STATISTICS and not choose.truth:
             raise UsageError(f"{name} needs a reference to agree with", "Name the truth.")
-        if name == _WINS and not choose.pair:
+        if name == _WINS and not choose.systems:
             raise UsageError("a win rate needs two systems", "Name them, the better one first.")
-    for name in choose.stats:
+    for name in choose.stat:
         if name in STATISTICS and not STATISTICS[name].rising:
             raise UsageError(f"a change of {name} has no bad direction", "Give a bound on it.")
-    if choose.pair and len(set(choose.pair)) != 2:
+    if choose.systems and len(set(choose.systems)) != 2:
         raise UsageError("two different systems are needed", "Write new,old.")
     if any(not math.isfinite(bound.x) for bound in bounds):
         raise UsageError("a bound is a finite number")
@@ -214,7 +214,7 @@ def _gate(project: Project, choose: Options, bounds: tuple[Bound, ...]) -> Gate:
         check_sides(later, earlier)
     selection = choose.selection(raters=(later.rater,))
     met = meet(project, selection, choose.truth)
-    check_systems(project.db, project.id, choose.pair)
+    check_systems(project.db, project.id, choose.systems)
     questions, raters = project_questions(project.db, project.id), project_raters(project.db, project.id)
     # without a truth every rater meets every other
     found = [meeting for meeting in met.meetings if choose.truth and later.answers(meeting.a)]

@@ -36,10 +36,8 @@ _HEURISTICS = (
 
 
 def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1000) -> Table:
-    """One row per finding, instructions first; at most `limit` rows, the rest is counted in a note.
-
-    `cases` counts the planned or labelled cases whose lists, history or explanation contain the text.
-    """
+    """One row per finding, instructions first; at most `limit` rows, the rest is counted in a note. `cases` counts
+    the planned or labelled cases whose lists, history or explanation contain the text."""
     frames = FRAMES.union(*map(frames_in, prompt_contents(db)))
     hits: list[tuple[DataText, Finding]] = []
     counts: Counter[str] = Counter()

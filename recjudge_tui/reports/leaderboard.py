@@ -19,7 +19,17 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    cells_of,
+    columns,
+    definition,
+    real,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import Sanity, sanity
@@ -276,7 +286,7 @@ def _row(board: Board, at: int, ndcg: dict[str, float | None]) -> Row:
         value, interval, reason,
     ) | {
         "rank": scored.places[at], "rank_low": low, "rank_high": high, "ndcg": ndcg.get(contests.systems[at]),
-        "users": int(contests.counts.users_of_systems()[at]),
+        "users": int(contests.counts.users_of_systems[at]),
     }  # fmt: skip
 
 
@@ -284,7 +294,7 @@ def pair_rows(
     contests: Battles, method: str, order: Sequence[int], ties: CountTies = "half"
 ) -> Iterator[Row]:
     """Each system in `order` against each of its opponents, scored by winrate or q."""
-    total, users = contests.counts.total, contests.counts.users_of_pairs()
+    total, users = contests.counts.total, contests.counts.users_of_pairs
     intervals = pair_intervals(contests.counts, "q" if method == "q" else "win_rate", count_ties=ties)
     column = {(int(a), int(b)): at for at, (a, b) in enumerate(zip(total.first, total.second, strict=True))}
     for system in order:
@@ -392,7 +402,8 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[dict[str, float | None]]) -> 
         close = [pair.lower for pair in takewhile(lambda pair: not pair.separable, board.tested)]
         others = ", ".join(names[at] for at in close[:_MOST_NAMED])
         others += " and others" if len(close) > _MOST_NAMED else ""
-        more = f"; about {more_users(first):,} more users would tell" if first.more is not None else ""
+        needed = more_users(first)
+        more = "" if needed is None else f"; about {quantity(needed, 'more user')} would tell"
         p = f" (p {p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
         text = f"{leader} leads, not separable from {others} on {users}{p}."
     return text + _disagreement(board, beside)
@@ -443,7 +454,7 @@ def neighbour_facts(board: Board) -> list[dict[str, object]]:
 
 _MATRIX = (
     *(column for column in _COUNTED if not column.name.startswith("rank")), *interval_columns(),
-    *columns(Column("lead", "Lead", "float", minor=True), Column("p_holm", "p (Holm)", "float", decimals=4), "p? note"),
+    *columns(Column("lead", "Lead", "float", minor=True), "p_holm p? note"),
 )  # fmt: skip
 
 
@@ -470,4 +481,11 @@ def matrix(project: Project, choose: Options) -> Table:
     lines = [] if rows else [Note(no_pairs(chosen))]
     lines += [*about_base(chosen), *origin_notes(chosen), *rater_notes(chosen)]
     lines += map(definition, _ABOUT_MATRIX)
-    return Table(f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines))
+    answer = ""
+    if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
+        answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with Q {first['q']:.2f}"
+        answer += f" [{interval_text(first, 'float')}]: {first['wins']} won, {first['ties']} tied, {first['losses']} lost."
+    table = Table(
+        f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer
+    )
+    return seen_first(table, "system opponent rater aspect wins ties losses q ci_low ci_high p_holm note")

@@ -21,6 +21,8 @@ PAIR_COLUMNS = (
     Column("difference", "Difference", "float"), *interval_columns(), Column("p_holm", "p (Holm)", "float", decimals=4),
     *columns("p?"), Column("separable", "Separable"), *columns("note"),
 )  # fmt: skip
+# of a table of pairs, what people read first
+BRIEF_PAIRS = "system opponent rater aspect metric difference ci_low ci_high p_holm separable note"
 _MOST_NAMED = 10
 _TEST = (
     "above: the mean over the users who have both is higher, by sign flips of the users' means, each user counted once,"
@@ -29,11 +31,8 @@ _TEST = (
 
 
 class SystemMeans(NamedTuple):
-    """One figure of several systems on the same occasions.
-
-    `values` (occasions, systems), NaN where a system has none; `users` (occasions,); `means`: the figures that rank the
-    systems, None where there is none.
-    """
+    """One figure of several systems on the same occasions. `values` (occasions, systems), NaN where a system has
+    none; `users` (occasions,); `means`: the figures that rank the systems, None where there is none."""
 
     name: str
     systems: Sequence[str]

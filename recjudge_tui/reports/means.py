@@ -13,10 +13,21 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, label_names, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, columns, definition, real
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    cells_of,
+    columns,
+    definition,
+    real,
+    seen_first,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.mean_pairs import (
+    BRIEF_PAIRS,
     PAIR_COLUMNS,
     MeasuredPairs,
     SystemMeans,
@@ -45,9 +56,8 @@ _SHARES = (
     *columns("n users? failed? note"),
 )
 _PAIRS = (*columns("system opponent rater aspect"), *PAIR_COLUMNS)
-_MEANS_BRIEF = (
-    Column("rank", "rank", "int"), *_WHO, Column("score", "mean", "float", decimals=2),
-    Column("interval", "95 % CI"), *columns("n note"),
+_MEANS_BRIEF = columns(
+    "rank|rank|int", *_WHO, "score|mean|float|2", "interval|95 % CI", *columns("n note"),
 )  # fmt: skip
 
 
@@ -93,12 +103,16 @@ def _by_mean(chosen: Base) -> Table:
     notes = [*pair_notes(tested), *others]
     about = "score: the mean over the cases of a system, interval over users; failed verdicts are not in n"
     notes += [definition(about)] if rows else []
-    said = pair_sentence(tested[0]) if tested else ""
     table = Table(
-        f"Mean scores: {chosen.selection.protocol}", _MEANS, tuple(rows), tuple(notes), {}, {}, said
+        f"Mean scores: {chosen.selection.protocol}", _MEANS, tuple(rows), tuple(notes), answer=_said(tested)
     )
     brief = [row | {"interval": interval_text(row, "float")} for row in rows]
     return replace(table, brief=Table(table.title, _MEANS_BRIEF, cells_of(_MEANS_BRIEF, brief)))
+
+
+def _said(tested: Sequence[MeasuredPairs]) -> str:
+    """The ranking of the first question that has one, as a sentence."""
+    return next((f"{said}." for pairs in tested if (said := pair_sentence(pairs))), "")
 
 
 def _mean_rows(chosen: Base, question: Question) -> list[Row]:
@@ -149,10 +163,11 @@ def pairs(project: Project, choose: Options) -> Table:
     for question, pairs_ in zip(ordered, tested, strict=True):
         rows += [{"rater": question.rater, "aspect": question.aspect} | row for row in pair_rows(pairs_)]
     notes = pair_notes(tested) if rows else [Note("no rater has judged two systems")]
-    return Table(
+    table = Table(
         f"Pairs of systems by mean score: {choose.protocol}", _PAIRS, tuple(rows),
-        (*notes, *others, *about_base(chosen), *rater_notes(chosen)),
+        (*notes, *others, *about_base(chosen), *rater_notes(chosen)), answer=_said(tested),
     )  # fmt: skip
+    return seen_first(table, BRIEF_PAIRS)
 
 
 # ---- shares ----------------------------------------------------------------------------------------------------------

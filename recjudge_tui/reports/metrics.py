@@ -15,9 +15,10 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, whole
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first, whole
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.mean_pairs import (
+    BRIEF_PAIRS,
     PAIR_COLUMNS,
     MeasuredPairs,
     SystemMeans,
@@ -213,7 +214,7 @@ def metrics(project: Project, choose: Options) -> Table:
         ]
         notes = pair_notes(tested) if rows else [Note("fewer than two systems have lists")]
         title = f"Pairs of systems by offline metrics at {choose.k}"
-        return Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer)
+        return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), BRIEF_PAIRS)
     rows = list(_rows(measured, choose.k, names))
     title, notes = f"Offline metrics at {choose.k}", [*_notes(project, measured, tested, choose)]
     brief = _brief(title, rows, choose.metrics or MAIN)

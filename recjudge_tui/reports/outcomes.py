@@ -16,7 +16,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, rater_notes
+from recjudge_tui.reports.words import about_base, first_few, rater_notes
 from recjudge_tui.shapes import Base, base, battles, scores
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA
@@ -315,7 +315,7 @@ def _hit_rates(rows: Sequence[Row]) -> str:
         f"{rater} ({protocol}) in {row['hits']} of {row['decided']}"
         for (rater, protocol), row in last.items()
     ]
-    return f"The winner was predicted by {', '.join(told)} decided experiments." if told else ""
+    return f"Of the decided experiments the winner was predicted by {first_few(told)}" if told else ""
 
 
 # ---- recording -------------------------------------------------------------------------------------------------------
@@ -332,10 +332,8 @@ def outcome_of(
     ended_at: str = "",
     users: tuple[int | None, int | None] = (None, None),
 ) -> Outcome:
-    """An experiment as a person writes it: `5000000,5e6` impressions, and clicks as numbers or as rates (`0.619%,0.523%`).
-
-    Raises UsageError for anything that cannot be.
-    """
+    """An experiment as a person writes it: `5000000,5e6` impressions, and clicks as numbers or as rates
+    (`0.619%,0.523%`). Raises UsageError for anything that cannot be."""
     if len(systems) != 2 or systems[0] == systems[1]:
         raise UsageError("an experiment has two different systems", next_step="Write them as new,old.")
     shown = [_count(text, "impressions", None) for text in _two(impressions, "impressions")]

@@ -121,20 +121,18 @@ class _Situation:
 
 
 def plan(project: Project | None, choose: Options) -> Table:
-    """Cases needed, under assumptions alone or, in a project, for each rater and two systems as measured from its verdicts,
-    with what the available cases could have shown; stated options replace measured values.
-
-    Raises UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system.
-    """
-    choose = choose.but(differences=_check(choose))
+    """Cases needed, under assumptions alone or, in a project, for each rater and two systems as measured from its
+    verdicts, with what the available cases could have shown; stated options replace measured values. Raises
+    UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system."""
+    choose = choose.but(difference=_check(choose))
     of_pairs = compares_lists(choose.protocol)
     kind, title = _ASSUMED[of_pairs], f"Plan: {choose.protocol}"
     if project is None:
-        if choose.between or choose.rater:
+        if choose.systems or choose.rater:
             raise UsageError("systems and raters need a project", "Name the project.")
         situation = _stated(_Situation(of_pairs), choose)
         rows = []
-        for difference in choose.differences:
+        for difference in choose.difference:
             try:
                 rows.append(_needed(situation, difference, choose))
             except ValueError as error:
@@ -146,7 +144,7 @@ def plan(project: Project | None, choose: Options) -> Table:
         return seen_first(
             Table(title, heads, tuple(rows), tuple(notes), answer=_answer(rows, choose)), _BRIEF
         )
-    check_systems(project.db, project.id, choose.between)
+    check_systems(project.db, project.id, choose.systems)
     chosen = base(project, choose.selection())
     rows = [
         {"rater": question.rater, "system": system, "opponent": opponent} | row
@@ -172,15 +170,15 @@ def _check(choose: Options) -> tuple[float, ...]:
     for name in ("share", "correlation") if compares_lists(choose.protocol) else ("ties", "consistency"):
         if choose[name] is not None:
             raise UsageError(f"{name} has no meaning for {choose.protocol}")
-    if choose.between and len(set(choose.between)) != 2:
+    if choose.systems and len(set(choose.systems)) != 2:
         raise UsageError("two different systems are needed", next_step="Name them as new,old.")
     try:
-        differences = tuple(float(difference) for difference in choose.differences)
+        differences = tuple(float(difference) for difference in choose.difference)
     except ValueError:
         differences = ()
     if not differences or not all(0 < difference <= 1 for difference in differences):
         raise UsageError(
-            f"differences {', '.join(map(str, choose.differences))}: numbers above 0 and at most 1 are needed, as 0.05,0.1"
+            f"differences {', '.join(map(str, choose.difference))}: numbers above 0 and at most 1 are needed, as 0.05,0.1"
         )
     return differences
 
@@ -218,7 +216,7 @@ def _rows(situation: _Situation, choose: Options) -> Iterator[Row]:
     reach = detectable(situation.discordance, 0.0, most, situation.users, power=choose.power, **test)
     at_hand: Row = {"n": situation.n, "users": situation.users, "seen": situation.seen, "detectable": reach}
     at_hand |= {} if situation.of_pairs else {"label": situation.label}
-    for difference in choose.differences:
+    for difference in choose.difference:
         try:
             row = _needed(situation, difference, choose)
             row["power_at_hand"] = power_of(situation.discordance(difference), situation.users, **test)
@@ -239,12 +237,12 @@ def _rows(situation: _Situation, choose: Options) -> Iterator[Row]:
 def _situations(chosen: Base, question: Question, choose: Options) -> Iterator[tuple[str, str, _Situation]]:
     """The measured values of a rater, for each two systems it judged."""
     if compares_lists(choose.protocol):
-        yield from _pairs(chosen, question, choose.between)
+        yield from _pairs(chosen, question, choose.systems)
         return
     values = chosen.ratings.verdicts[question].value
     names = label_names(chosen.project.db, chosen.project.id, choose.protocol, question.aspect, values)
     if names is not None and not chosen.rater(question).of_metrics:
-        yield from _shares(chosen, question, max(names), names[max(names)], choose.between)
+        yield from _shares(chosen, question, max(names), names[max(names)], choose.systems)
 
 
 def _pairs(chosen: Base, question: Question, wanted: Sequence[str]) -> Iterator[tuple[str, str, _Situation]]:

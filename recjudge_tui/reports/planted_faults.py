@@ -13,7 +13,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.robustness import NOTE, RATER, verdicts_on_made
 from recjudge_tui.reports.words import briefly, count_text, first_few, rater_notes, share_cells, share_text
@@ -32,15 +32,13 @@ from recjudge_tui.store.ratings import (
 
 ALL = "all"
 DETECTED, OTHER_ISSUE, MISSED, FALSE_ALARM = OUTCOMES = ("detected", "other issue", "missed", "false alarm")
-_INJECTED = (
-    RATER, Column("fault", "Fault"), Column("system", "System"), Column("outcome", "Outcome"),
-    Column("count", "Count", "int"), Column("share", "Share", "share"), *interval_columns("share"), Column("n", "n", "int"),
-    Column("users", "Users", "int", minor=True), Column("failed", "Failed", "int", minor=True), NOTE,
+_INJECTED = columns(
+    RATER, "fault|Fault", "system", "outcome|Outcome", "count share", *interval_columns("share"), "n users? failed?",
+    NOTE,
 )  # fmt: skip
-_INJECTED_BRIEF = (
-    Column("rater", "rater"), Column("fault", "fault"), Column("system", "system"), Column("found", "detected"),
-    Column("share", "%", "share"), Column("interval", "95 % CI"), Column("other", "other issue", "int"),
-    Column("missed", "missed", "int"), Column("alarms", "false alarms"), Column("failed", "failed", "int"), NOTE,
+_INJECTED_BRIEF = columns(
+    "rater|rater", "fault|fault", "system|system", "found|detected", "share|%|share", "interval|95 % CI",
+    "other|other issue|int", "missed|missed|int", "alarms|false alarms", "failed|failed|int", NOTE,
 )  # fmt: skip
 _ABOUT_FAULTS = """\
 detected: the planted item is flagged for its issue; other issue: flagged for another one; missed: not flagged

@@ -36,11 +36,9 @@ OF_METRICS = "a metric has its own scale: only correlations apply"
 
 
 def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
-    """A rater, the only one of the selection, and its reference on the questions that both answered.
-
-    Raises UsageError if there are none, if both are the same rater, and for a metric as reference; NotFoundError for an
-    unknown rater.
-    """
+    """A rater, the only one of the selection, and its reference on the questions that both answered. Raises
+    UsageError if there are none, if both are the same rater, and for a metric as reference; NotFoundError for an
+    unknown rater."""
     met = meet(project, selection, truth)
     (rater,) = selection.raters
     if rater == truth:

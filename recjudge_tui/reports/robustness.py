@@ -71,30 +71,24 @@ def _number(cell: object) -> float | None:
 # ---- the order of the lists ------------------------------------------------------------------------------------------
 
 _WHO = columns("rater system opponent aspect")
-_POSITION = (
-    *_WHO, Column("gap", "Gap", "float", decimals=2), Column("pairs", "Pairs", "int"),
-    Column("consistency", "Consistency", "share"), *interval_columns("share"), Column("true_ties", "True ties", "int"),
-    Column("position_ties", "Position ties", "int"), Column("favoured", "Favoured"), Column("favour", "Net share", "share"),
-    Column("favour_low", "Net low", "share", minor=True), Column("favour_high", "Net high", "share", minor=True),
-    Column("p", "p", "float", minor=True, decimals=4), Column("p_holm", "p (Holm)", "float", minor=True, decimals=4),
-    Column("first_share", "First wins", "share"), Column("first_low", "First low", "share", minor=True),
-    Column("first_high", "First high", "share", minor=True), Column("decided", "Decided", "int", minor=True),
-    Column("consistent", "Consistent", "int", minor=True), Column("true_share", "Ties share", "share", minor=True),
-    Column("true_low", "Ties low", "share", minor=True), Column("true_high", "Ties high", "share", minor=True),
-    Column("set_1", "Set 1 chosen", "int", minor=True), Column("set_2", "Set 2 chosen", "int", minor=True),
-    Column("set_1_share", "Set 1 share", "share", minor=True), NOTE,
+_POSITION = columns(
+    *_WHO, "gap|Gap|float|2", "pairs|Pairs|int", "consistency|Consistency|share", *interval_columns("share"),
+    "true_ties|True ties|int", "position_ties|Position ties|int", "favoured|Favoured", "favour|Net share|share",
+    "favour_low|(Net low)|share", "favour_high|(Net high)|share", "p? p_holm?",
+    "first_share|First wins|share",
+    "first_low|(First low)|share", "first_high|(First high)|share", "decided|(Decided)|int",
+    "consistent|(Consistent)|int", "true_share|(Ties share)|share", "true_low|(Ties low)|share",
+    "true_high|(Ties high)|share", "set_1|(Set 1 chosen)|int", "set_2|(Set 2 chosen)|int",
+    "set_1_share|(Set 1 share)|share", NOTE,
 )  # fmt: skip
-_POSITION_BRIEF = (
-    Column("rater", "rater"), Column("about", "aspect"), Column("systems", "systems"),
-    Column("gap", "gap", "float", decimals=1), Column("pairs", "pairs", "int"), Column("alike", "alike %", "share"),
-    Column("interval", "95 % CI"), Column("first_share", "first wins %", "share"), Column("true_ties", "ties", "int"),
-    Column("position_ties", "flips", "int"), Column("favoured", "favoured"), NOTE,
+_POSITION_BRIEF = columns(
+    "rater|rater", "about|aspect", "systems|systems", "gap|gap|float|1", "pairs|pairs|int", "alike|alike %|share",
+    "interval|95 % CI", "first_share|first wins %|share", "true_ties|ties|int", "position_ties|flips|int",
+    "favoured|favoured", NOTE,
 )  # fmt: skip
-_COUNTS = (
-    *_WHO, Column("counted", "Count of"), Column("wins", "Wins", "int"), Column("losses", "Losses", "int"),
-    Column("ties", "Ties", "int"), Column("true_ties", "True ties", "int"), Column("position_ties", "Position ties", "int"),
-    Column("failed", "Failed", "int"), Column("n", "n", "int"), Column("consistency", "Consistency", "share"),
-    *interval_columns("share"), NOTE,
+_COUNTS = columns(
+    *_WHO, "counted|Count of", "wins|Wins|int", "losses|Losses|int", "ties|Ties|int", "true_ties|True ties|int",
+    "position_ties|Position ties|int", "failed n", "consistency|Consistency|share", *interval_columns("share"), NOTE,
 )  # fmt: skip
 _ABOUT_POSITION = """\
 consistency (alike): share of pairs with the same answer in both orders (SAER; Liu et al., SIGIR 2026)
@@ -266,16 +260,13 @@ def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
 
 VARIANTS: tuple[Variant, ...] = ("published", "unseen")
 _NO_PAIRS = Note("no adversarial pair has been judged yet", "data", Step("robustness"))
-_ADVERSARIAL = (
-    RATER, Column("lists", "Lists"), Column("system", "System"), Column("outcome", "Outcome"),
-    Column("count", "Pairs", "int"), Column("share", "Share", "share"), *interval_columns("share"), Column("n", "n", "int"),
-    Column("failed", "Failed", "int", minor=True), Column("own_first", "Own list first", "share", minor=True),
-    Column("own_second", "Second", "share", minor=True), Column("own_first_n", "n first", "int", minor=True), NOTE,
+_ADVERSARIAL = columns(
+    RATER, "lists|Lists", "system", "outcome|Outcome", "count|Pairs|int", "share", *interval_columns("share"),
+    "n failed?", "own_first|(Own list first)|share", "own_second|(Second)|share", "own_first_n|(n first)|int", NOTE,
 )  # fmt: skip
-_ADVERSARIAL_BRIEF = (
-    Column("rater", "rater"), Column("lists", "lists"), Column("system", "system"), Column("share", "own list %", "share"),
-    Column("interval", "95 % CI"), Column("wrong", "wrong %", "share"), Column("tie", "tie %", "share"),
-    Column("n", "n", "int"), Column("failed", "failed", "int"), NOTE,
+_ADVERSARIAL_BRIEF = columns(
+    "rater|rater", "lists|lists", "system|system", "share|own list %|share", "interval|95 % CI",
+    "wrong|wrong %|share", "tie|tie %|share", "n", "failed|failed|int", NOTE,
 )  # fmt: skip
 _ABOUT_PAIRS = """\
 published: a user's own list against another user's by the same system (SAER; Liu et al., SIGIR 2026)
@@ -287,11 +278,9 @@ in the paper (100 pairs, as published): annotators 78 / 21 / 1 and 73 / 18 / 9 %
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Verdicts on adversarial pairs, one row each: 1 correct, 0 tie, -1 wrong, NaN if it failed.
-
-    `of`: the rater, a place in `base.questions`; `row`: the case; `system`: the foreign list's name; `own_first`: 1 if the
-    own list was shown first, 0 if not, NaN if unknown (people). `lifetimes`: of all cases, if lists were replaced.
-    """
+    """Verdicts on adversarial pairs, one row each: 1 correct, 0 tie, -1 wrong, NaN if it failed. `of`: the rater, a
+    place in `base.questions`; `row`: the case; `system`: the foreign list's name; `own_first`: 1 if the own list was
+    shown first, 0 if not, NaN if unknown (people). `lifetimes`: of all cases, if lists were replaced."""
 
     base: Base
     lifetimes: Lifetimes | None
@@ -470,21 +459,17 @@ def _gives_itself_away(pairs: _Pairs) -> Iterator[Note]:
 
 # ---- several prompts on the same pairs -------------------------------------------------------------------------------
 
-_ABLATION = (
-    RATER, Column("lists", "Lists"), Column("against", "Against"), Column("prompt", "Prompt", minor=True),
+_ABLATION = columns(
+    RATER, "lists|Lists", "against|Against", "prompt?",
     *(Column(name, name.capitalize(), "int", minor=True) for name in ("correct", "wrong", "ties", "failed")),
-    Column("n", "n", "int"), Column("share", "Share", "share"), *interval_columns("share"),
-    Column("only_first", "Only this", "int"), Column("only_second", "Only the other", "int"),
-    Column("p", "p", "float", decimals=4), Column("p_holm", "p (Holm)", "float", decimals=4),
-    Column("asked", "Calls", "int", minor=True), Column("cached", "From cache", "int", minor=True),
-    Column("tokens_in", "Tokens in", "float", minor=True, decimals=0),
-    Column("tokens_out", "Tokens out", "float", minor=True, decimals=0), Column("cost_usd", "Cost", "usd", minor=True),
-    Column("cost_per_1000", "Cost of 1,000", "usd"), Column("seconds", "Seconds", "seconds", minor=True), NOTE,
+    "n share", *interval_columns("share"), "only_first|Only this|int", "only_second|Only the other|int", "p",
+    "p_holm|p (Holm)|float|4", "asked|(Calls)|int", "cached|(From cache)|int", "tokens_in|(Tokens in)|float|0",
+    "tokens_out|(Tokens out)|float|0", "cost_usd|(Cost)|usd", "cost_per_1000|Cost of 1,000|usd",
+    "seconds|(Seconds)|seconds", NOTE,
 )  # fmt: skip
-_ABLATION_BRIEF = (
-    Column("rater", "rater"), Column("lists", "lists"), Column("share", "own list %", "share"),
-    Column("interval", "95 % CI"), Column("n", "n", "int"), Column("failed", "failed", "int"),
-    Column("better", "better than"), Column("cost_per_1000", "cost of 1,000", "usd"), NOTE,
+_ABLATION_BRIEF = columns(
+    "rater|rater", "lists|lists", "share|own list %|share", "interval|95 % CI", "n", "failed|failed|int",
+    "better|better than", "cost_per_1000|cost of 1,000|usd", NOTE,
 )  # fmt: skip
 _ABOUT_ABLATION = """\
 against: share correct of the first prompt minus that of the other on the pairs both answered, interval over users

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import READERS, REFERENCES
-from recjudge_tui.project import Project
-from recjudge_tui.store.raters import rater_row
+
+if TYPE_CHECKING:
+    from recjudge_tui.project import Project
 
 
 class Topic(NamedTuple):
@@ -25,11 +26,9 @@ class Topic(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """One of a project's topics and the raters that answered it, judges first.
-
-    `people` begin with the best truth: the users, then a consensus, then annotators. Within a kind, whoever answered most
-    comes first, so that a few adjudicated cases do not become the truth. `named`: the only raters, if the user named some.
-    """
+    """One of a project's topics and the raters that answered it, judges first. `people` begin with the best truth:
+    the users, then a consensus, then annotators. Within a kind, whoever answered most comes first, so that a few
+    adjudicated cases do not become the truth. `named`: the only raters, if the user named some."""
 
     project: Project
     topics: tuple[Topic, ...]
@@ -40,12 +39,10 @@ class Asked:
 
 
 def topics(project: Project) -> tuple[Topic, ...]:
-    """The questions that people and judges answered: `overall` first, then those with the most raters.
-
-    A rater counts from `FEWEST_CASES` verdicts on, or with as many as anybody gave, so that somebody's first labels do not
-    change the order; a reader's overrides never do. Metrics do not answer questions; in a project with metrics only, they
-    are the topics.
-    """
+    """The questions that people and judges answered: `overall` first, then those with the most raters. A rater counts
+    from `FEWEST_CASES` verdicts on, or with as many as anybody gave, so that somebody's first labels do not change
+    the order; a reader's overrides never do. Metrics do not answer questions; in a project with metrics only, they
+    are the topics."""
     from recjudge_tui.shapes import FEWEST_CASES
     from recjudge_tui.store.ratings import count_up_to, project_questions, project_raters
 
@@ -65,6 +62,7 @@ def asked(
 ) -> Asked:
     """A topic with its raters; `known`: the project's topics. Raises NotFoundError for an unknown rater."""
     from recjudge_tui.shapes import rank_of, under_protocol
+    from recjudge_tui.store.raters import rater_row
     from recjudge_tui.store.ratings import project_questions, project_raters, verdict_counts
 
     for name in named:

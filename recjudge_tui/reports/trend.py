@@ -83,11 +83,11 @@ def trend(project: Project, choose: Options) -> Table:
     prompt answers. Raises UsageError for an unknown protocol, metric or period, NotFoundError for an unknown rater, system
     or context."""
     over: Over = choose.over
-    within = period_range(over, choose.since or "", choose.until or "")
-    check_systems(project.db, project.id, choose.of)
+    within = period_range(over, choose.from_ or "", choose.to or "")
+    check_systems(project.db, project.id, choose.systems)
     metrics = _metrics(project, choose)
     # one system is shown against all others
-    among = replace(choose.cases, systems=choose.of if len(choose.of) > 1 else ())
+    among = replace(choose.cases, systems=choose.systems if len(choose.systems) > 1 else ())
     chosen = base(project, choose.selection(cases=among), newest=over != "import")
     chosen = replace(chosen, questions=tuple(_questions(chosen, choose)))
     period_by_case = case_periods(project.db, project.id, over)
@@ -108,8 +108,8 @@ def trend(project: Project, choose: Options) -> Table:
             rows.append(row | {"note": join_notes(said, str(row["note"]))})
     rows.sort(key=lambda row: row["figure"] == FLAGS)
     rows += [*_measured(project, choose, metrics), *(_live(project, over) if over != "import" else ())]
-    rows = [row for row in rows if within.has(str(row["period"])) and _is_chosen(row, choose.of)]
-    rows = [_turned(row, choose.of) for row in rows]
+    rows = [row for row in rows if within.has(str(row["period"])) and _is_chosen(row, choose.systems)]
+    rows = [_turned(row, choose.systems) for row in rows]
     notes = [*(() if rows else ("nothing in these periods yet",)), *notes]
     if any(choose.cases.occasions) and any(row["figure"] == "lift" for row in rows):
         notes.append("live experiments are about every occasion")

@@ -28,10 +28,8 @@ _DECIDED = {"accept": "accepted", "dismiss": "dismissed", "override": "overridde
 
 
 def verdicts(project: Project, choose: Options) -> Table:
-    """One row per verdict, the first `limit` in the order `sort`; the order by attention has only those that deserve a look.
-
-    Raises UsageError for an invalid filter, NotFoundError if it names what the project does not have.
-    """
+    """One row per verdict, the first `limit` in the order `sort`; the order by attention has only those that deserve
+    a look. Raises UsageError for an invalid filter, NotFoundError if it names what the project does not have."""
     chosen = project_filter(project.db, project.id, choose.filter or "")
     listing = listed_verdicts(project.db, project.id, chosen, choose.sort)
     ids = listing.ids
@@ -71,10 +69,9 @@ def project_filter(db: Database, project_id: int, text: str) -> VerdictFilter:
 
 
 def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: str = "id") -> Queue:
-    """The verdicts that match, in the order `sort` (one of ORDERS), with their reasons where they stand as in the queue.
-
-    With `queue:` in the filter these are verdicts of the queue, in its order unless another one than `id` is asked for.
-    """
+    """The verdicts that match, in the order `sort` (one of ORDERS), with their reasons where they stand as in the
+    queue. With `queue:` in the filter these are verdicts of the queue, in its order unless another one than `id` is
+    asked for."""
     if sort != ATTENTION and not chosen.queue():
         return Queue(filtered_ids(db, project_id, chosen, sort), ())
     queued = queue(db, project_id, chosen, suspect_cases(db, project_id))

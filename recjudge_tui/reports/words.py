@@ -157,9 +157,7 @@ def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:
 
 def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
     """What is missing from each comparison (its system, empty for all of them): one note for all with the same text.
-
-    Sentences are joined only for exactly the same raters, so that no note claims more than was counted.
-    """
+    Sentences are joined only for exactly the same raters, so that no note claims more than was counted."""
     met = grouped(
         ((sentence, meeting.protocol, f"{meeting.aspect}, {system}" if system else meeting.aspect), who)
         for meeting, system, outer in lacks

@@ -166,7 +166,7 @@ def draft_run(
     settings = settings.model_copy(update={"variables": domain_words(prompt, domain, settings)})
     request = replace(request, settings=settings)
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
-    rater = _rater(db, request, judge, prompt_id)
+    rater = _rater(db, request, prompt_id)
     cases = _cases_of(db, request, protocol, prompt, rater, store=store, progress=progress)
     check_images(cases.sample, settings)
     preset = protocol.facts.published if settings.as_published else None
@@ -337,11 +337,11 @@ def call_aspects(settings: RunSettings, prompt: Prompt) -> tuple[str, ...]:
     return tuple(spec.name for spec in prompt.aspects) if settings.aspects == "single" else ("",)
 
 
-def _rater(db: Database, request: RunRequest, judge: Judge, prompt_id: int) -> str:
+def _rater(db: Database, request: RunRequest, prompt_id: int) -> str:
     """The rater of the run. Raises UsageError when it was asked something else about such cases."""
     where = db, request.project_id
     if not request.rater:
-        return series_name(*where, judge.name, request.judge, prompt_id, request.settings)
+        return series_name(*where, request.judge.rater, request.judge, prompt_id, request.settings)
     check_series(*where, request.rater, request.judge, prompt_id, request.settings)
     return request.rater
 
@@ -406,5 +406,5 @@ def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, .
         of = get_prompt(db, prompt)[2].protocol
         if of != chosen.facts.prompt_protocol:
             raise UsageError(f"prompt “{prompt}” is for {of}, not for {chosen.facts.prompt_protocol}")
-        arms.append(Arm(name, prompt, f"{make_judge(judge).name} {name}"))
+        arms.append(Arm(name, prompt, f"{judge.rater} {name}"))
     return arms

@@ -401,7 +401,7 @@ def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _
 
 def _names(db: Database, project_id: int, request: SaerRequest) -> Iterator[str]:
     """The judge's own name, then the name extended by the differences from that rater's runs."""
-    name = make_judge(request.judge).name
+    name = request.judge.rater
     yield name
     for stage in reversed(STAGES):
         prompt = get_prompt(db, request.prompts[stage])[0]

@@ -252,7 +252,13 @@ def series_name(
         name
         for name in _names(db, project_id, judge_name, settings)
         if (rater_id := find_rater(db, project_id, name)) is None
-        or _is_free(db, rater_id, protocol_named(settings.protocol))
+        or (
+            _is_free(db, rater_id, protocol_named(settings.protocol))
+            # another provider may serve a model of the same name
+            and all(
+                json.loads(run["judge"])["spec"] == judge.spec for run in stored_runs(db, rater_id=rater_id)
+            )
+        )
     )
 
 

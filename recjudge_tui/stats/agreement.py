@@ -108,11 +108,9 @@ CellFunction = Callable[[FloatArray, Cells], FloatArray]
 
 
 def _row_values(stat: str, a: FloatArray, b: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The values of rows whose mean is the statistic (_MEANS), and which rows count.
-
-    `bias`: a - b, above 0 if a is the more generous rater. `concurrence`, of signed preferences: whether a has the sign of
-    b, on rows where b has a direction; a tie of a does not concur (Liu et al., SIGIR 2026).
-    """
+    """The values of rows whose mean is the statistic (_MEANS), and which rows count. `bias`: a - b, above 0 if a is
+    the more generous rater. `concurrence`, of signed preferences: whether a has the sign of b, on rows where b has a
+    direction; a tie of a does not concur (Liu et al., SIGIR 2026)."""
     if stat == "bias":
         return a - b, np.ones(a.size, dtype=np.bool_)
     if stat == "percent":
@@ -142,10 +140,8 @@ def _cost(levels: FloatArray, power: float) -> FloatArray:
 
 
 def _kappa(w: FloatArray, cells: Cells, power: int) -> FloatArray:
-    """Cohen's kappa (1960; weighted 1968): 1 - observed / expected disagreement, from the two margins.
-
-    Undefined when the expected disagreement is 0.
-    """
+    """Cohen's kappa (1960; weighted 1968): 1 - observed / expected disagreement, from the two margins. Undefined when
+    the expected disagreement is 0."""
     levels, a, b = cells.levels
     cost, n = _cost(levels, power), w.sum(axis=1)
     left, right = cells.margins(w)
@@ -154,11 +150,9 @@ def _kappa(w: FloatArray, cells: Cells, power: int) -> FloatArray:
 
 
 def _gwet(w: FloatArray, cells: Cells, power: int) -> FloatArray:
-    """Gwet's AC1 (power 0) and AC2 with quadratic weights (Handbook of Inter-Rater Reliability, 2014).
-
-    (pa - pe) / (1 - pe), pa the mean credit, pe = sum(credit) / (q(q-1)) · sum p_k(1-p_k), p_k the two raters' mean share of
-    label k. All q labels of the set count, used or not. Unlike kappa it is defined (1) for constant equal ratings.
-    """
+    """Gwet's AC1 (power 0) and AC2 with quadratic weights (Handbook of Inter-Rater Reliability, 2014). (pa - pe) / (1
+    - pe), pa the mean credit, pe = sum(credit) / (q(q-1)) · sum p_k(1-p_k), p_k the two raters' mean share of label
+    k. All q labels of the set count, used or not. Unlike kappa it is defined (1) for constant equal ratings."""
     labels = cells.levels[0] if cells.labels is None else cells.labels
     cost, n = _cost(labels, power), w.sum(axis=1)
     at_a, at_b = (np.searchsorted(labels, side) for side in (cells.a, cells.b))
@@ -176,11 +170,10 @@ def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, cost: Flo
 
 
 def _alpha(w: FloatArray, cells: Cells, kind: str) -> FloatArray:
-    """Krippendorff's alpha: 1 - observed / expected disagreement over pairs of ratings of the same item: 1 for different
-    values, or the squared difference of the values, or of their pooled mean ranks, which is his ordinal distance.
-
-    Undefined when all ratings are equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
-    """
+    """Krippendorff's alpha: 1 - observed / expected disagreement over pairs of ratings of the same item: 1 for
+    different values, or the squared difference of the values, or of their pooled mean ranks, which is his ordinal
+    distance. Undefined when all ratings are equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability,
+    2011."""
     levels, a, b = cells.levels
     margin = np.add(*cells.margins(w))
     n = 2 * w.sum(axis=1)
@@ -299,10 +292,8 @@ def label_array(labels: npt.ArrayLike) -> FloatArray:
 def figure(
     stat: str, a: npt.ArrayLike, b: npt.ArrayLike, labels: npt.ArrayLike | None = None
 ) -> float | None:
-    """A statistic over all complete rows; None if there are none or it is undefined.
-
-    Raises ValueError for a value outside the label set.
-    """
+    """A statistic over all complete rows; None if there are none or it is undefined. Raises ValueError for a value
+    outside the label set."""
     left, right, _ = complete(a, b)
     if left.size == 0 or (left.size < 2 and stat in CORRELATIONS):
         return None
@@ -326,10 +317,8 @@ def _check_labels(values: FloatArray, labels: FloatArray) -> None:
 
 
 def confusion(a: npt.ArrayLike, b: npt.ArrayLike, labels: Sequence[float]) -> IntArray:
-    """Counts (q, q): rows by a's label, columns by b's, in the order of the label set.
-
-    Raises ValueError for a value outside the label set.
-    """
+    """Counts (q, q): rows by a's label, columns by b's, in the order of the label set. Raises ValueError for a value
+    outside the label set."""
     left, right, _ = complete(a, b)
     known = label_array(labels)
     _check_labels(np.concatenate([left, right]), known)
@@ -351,11 +340,9 @@ class GroupMean(NamedTuple):
 
 def group_mean(method: str, a: npt.ArrayLike, b: npt.ArrayLike, groups: Ids) -> GroupMean:
     """Mean over groups, users or (user, item) pairs, of `method` (pearson, spearman, kendall) inside each group.
-
     Groups with a constant side or fewer than two rows have no coefficient; they are left out and counted. `n` counts
     complete rows. Source of the levels: Zhang et al., LLMs as Evaluators for Recommendation Explanations, 2024.
-    Raises KeyError for an unknown method.
-    """
+    Raises KeyError for an unknown method."""
     left, right, kept = complete(a, b)
     codes, count = encode(rows_of(groups, kept))
     values = GROUPED[method](left, right, codes, count)
@@ -402,10 +389,8 @@ def ranks_within(values: FloatArray, codes: IntArray) -> FloatArray:
 
 
 def grouped_kendall(a: FloatArray, b: FloatArray, codes: IntArray, groups: int) -> FloatArray:
-    """Kendall's tau-b of each group; arguments and result as for `grouped_pearson`.
-
-    Small groups of the same size are compared pair by pair, all at once; large ones go to SciPy, O(n log n).
-    """
+    """Kendall's tau-b of each group; arguments and result as for `grouped_pearson`. Small groups of the same size are
+    compared pair by pair, all at once; large ones go to SciPy, O(n log n)."""
     out = np.full(groups, np.nan)
     order = np.argsort(codes, kind="stable")
     size = np.bincount(codes, minlength=groups)
@@ -477,17 +462,15 @@ def agreement_estimates(
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
     """The named statistics of two raters with their intervals over users: delete-one jackknife, on Fisher's scale.
-
-    `a`, `b`: one value per row, NaN if missing (such rows are left out and counted in the note). `labels`: the label set
-    as sorted values, or None for values that are no categories; percent, kappas, AC and concurrence are then undefined, as
-    they are if a value lies outside it. `concurrence` takes b as the consensus. `groups`: the figure is the mean over
-    groups that have one, with an interval over the users of these; all rows of a group must belong to one user.
-    `mirrored`: values are signed preferences without a common first side, so each row counts half as it is and half
-    negated, on both sides; a mean difference is then undefined.
-    Kappas and alphas have no interval where fewer than FEWEST_VARIED users carry anything but the commonest value, and these
-    and AC where fewer than FEWEST_DISAGREEING users show a disagreement.
-    Raises KeyError for an unknown statistic, ValueError for unpaired or unordered input.
-    """
+    `a`, `b`: one value per row, NaN if missing (such rows are left out and counted in the note). `labels`: the label
+    set as sorted values, or None for values that are no categories; percent, kappas, AC and concurrence are then
+    undefined, as they are if a value lies outside it. `concurrence` takes b as the consensus. `groups`: the figure is
+    the mean over groups that have one, with an interval over the users of these; all rows of a group must belong to
+    one user. `mirrored`: values are signed preferences without a common first side, so each row counts half as it is
+    and half negated, on both sides; a mean difference is then undefined. Kappas and alphas have no interval where
+    fewer than FEWEST_VARIED users carry anything but the commonest value, and these and AC where fewer than
+    FEWEST_DISAGREEING users show a disagreement. Raises KeyError for an unknown statistic, ValueError for unpaired or
+    unordered input."""
     for stat in stats:
         if stat not in STATISTICS:
             raise KeyError(f"unknown statistic {stat!r}; there are {', '.join(STATISTICS)}")
@@ -644,11 +627,9 @@ def pairs_interval(
     mirrored: bool = False,
     level: float = LEVEL,
 ) -> Interval:
-    """The interval of the mean of a statistic over pairs of raters, weighted by their cases; every pair must have a value.
-
-    Each user is left out of all pairs at once, so that the user counts once, no matter how many people judged their
-    cases. None, with the reason, as for a statistic of two raters.
-    """
+    """The interval of the mean of a statistic over pairs of raters, weighted by their cases; every pair must have a
+    value. Each user is left out of all pairs at once, so that the user counts once, no matter how many people judged
+    their cases. None, with the reason, as for a statistic of two raters."""
     codes, count = encode(np.concatenate([pair.users for pair in pairs]))
     a, b = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
     if reason := _withheld(stat, np.stack([a, b]), codes, codes[a != b]):
@@ -695,10 +676,9 @@ def agreement_change(
     level: float = LEVEL,
 ) -> Change:
     """stat(later, truth) - stat(earlier, truth), on rows where value and truth are known; the two runs may have
-    different rows. Each user is left out of both figures at once, so that what is common to both runs cancels. `labels`,
-    `mirrored`: as in `agreement_estimates`. Undefined, with the reason, if either figure is.
-    Raises KeyError for an unknown statistic, ValueError for unpaired input.
-    """
+    different rows. Each user is left out of both figures at once, so that what is common to both runs cancels.
+    `labels`, `mirrored`: as in `agreement_estimates`. Undefined, with the reason, if either figure is. Raises
+    KeyError for an unknown statistic, ValueError for unpaired input."""
     sides = [complete(side.a, side.b) for side in (later, earlier)]
     n = min(int(kept.sum()) for _, _, kept in sides)
     if n == 0:
@@ -732,10 +712,8 @@ def agreement_change(
 def mean_change(
     new: npt.ArrayLike, old: npt.ArrayLike, users: Ids, bounds: Bounds | None = None, *, level: float = LEVEL
 ) -> Change:
-    """mean(new) - mean(old) on rows where both have a value: the mean of the differences.
-
-    `bounds`: the lowest and the highest value of a row. Undefined without such rows. Raises ValueError for unpaired input.
-    """
+    """mean(new) - mean(old) on rows where both have a value: the mean of the differences. `bounds`: the lowest and
+    the highest value of a row. Undefined without such rows. Raises ValueError for unpaired input."""
     a, b, kept = complete(new, old)
     if a.size == 0:
         return Change(None, None, undefined("no case that both runs were asked about"))
@@ -751,12 +729,10 @@ def detection_estimates(
     marked: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, *, level: float = LEVEL
 ) -> dict[str, Estimate]:
     """`precision`, `recall`, `f1` and `kappa` of the marks of one rater against those of a reference, one row per
-    thing (n,).
-
-    precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van Rijsbergen 1979); the
-    n of each counts the rows that it divides by, for F1 those that either of them marked, for kappa all. Undefined with
-    the reason where a denominator is 0. Raises ValueError for values other than 0 and 1, or rows that are not paired.
-    """
+    thing (n,). precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van
+    Rijsbergen 1979); the n of each counts the rows that it divides by, for F1 those that either of them marked, for
+    kappa all. Undefined with the reason where a denominator is 0. Raises ValueError for values other than 0 and 1, or
+    rows that are not paired."""
     a, b = (np.asarray(values, dtype=np.float64) for values in (marked, reference))
     if a.shape != b.shape:
         raise ValueError(f"the two raters have {a.size} and {b.size} rows; they must be paired")
@@ -810,15 +786,12 @@ def label_scores(
     a: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, labels: npt.ArrayLike, *, level: float = LEVEL
 ) -> LabelScores:
     """How well the labels `a` (n,) match those of a reference (n,), with intervals over users. Rows with NaN are left
-    out.
-
-    Of label k: precision = rows where both gave k / rows where `a` did, recall = both / rows where the reference did,
-    F1 = 2 both / (a's + reference's). `macro` is the plain mean over labels, `weighted` the mean weighted by the
+    out. Of label k: precision = rows where both gave k / rows where `a` did, recall = both / rows where the reference
+    did, F1 = 2 both / (a's + reference's). `macro` is the plain mean over labels, `weighted` the mean weighted by the
     reference's rows of each label, so that weighted recall is the percent agreement. A label without a value is left
     out of both means and named in the note. These are the figures of scikit-learn with `zero_division=nan`, but
-    weighted precision is undefined if `a` gave none of the reference's labels.
-    Raises ValueError for a value outside the label set, or rows that are not paired.
-    """
+    weighted precision is undefined if `a` gave none of the reference's labels. Raises ValueError for a value outside
+    the label set, or rows that are not paired."""
     left, right, kept = complete(a, reference)
     owner, known = rows_of(users, kept), label_array(labels)
     _check_labels(np.concatenate([left, right]), known)
@@ -879,16 +852,12 @@ def many_raters_estimates(
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
     """MANY_RATERS of ratings (n,), one row per rater and item. `users` (n,) are the users of the items; intervals are
-    over users, as in `agreement_estimates`.
-
-    `labels` are the values of the label set, rising. Rows with NaN are left out; n counts the items with two ratings or
-    more. `mirrored`: ratings are signed preferences without a first side, so each item counts half as it is and half
-    with all values negated.
-
-    Alpha (Krippendorff 2011) leaves out items with one rating. Fleiss' kappa (1971) and AC1, AC2 (Gwet 2014, chapters
-    2 to 5) average the agreement over items with two ratings or more, and the shares of labels over all rated items.
-    Raises KeyError for an unknown statistic, ValueError for a value outside the label set or an item of two users.
-    """
+    over users, as in `agreement_estimates`. `labels` are the values of the label set, rising. Rows with NaN are left
+    out; n counts the items with two ratings or more. `mirrored`: ratings are signed preferences without a first side,
+    so each item counts half as it is and half with all values negated. Alpha (Krippendorff 2011) leaves out items
+    with one rating. Fleiss' kappa (1971) and AC1, AC2 (Gwet 2014, chapters 2 to 5) average the agreement over items
+    with two ratings or more, and the shares of labels over all rated items. Raises KeyError for an unknown statistic,
+    ValueError for a value outside the label set or an item of two users."""
     for stat in stats:
         if stat not in MANY_RATERS:
             raise KeyError(f"unknown statistic {stat!r}; there are {', '.join(MANY_RATERS)}")
@@ -994,14 +963,12 @@ class Association(NamedTuple):
 
 
 def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
-    """Pearson's r of two figures over the systems that have both.
-
-    p is that of a permutation test (Pitman 1937): the share of all ways to assign the second figure to the systems in which
-    r is at least as far from 0; with more than 8 systems, 9,999 random assignments and the observed one stand for all.
-    `p_normal`: Student's t with n - 2 degrees of freedom, which assumes normal figures. The interval, from four systems on
-    and where |r| < 1, is Fisher's (1915): z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one
-    figure is the same for all. Raises ValueError unless both sides have one figure per system.
-    """
+    """Pearson's r of two figures over the systems that have both. p is that of a permutation test (Pitman 1937): the
+    share of all ways to assign the second figure to the systems in which r is at least as far from 0; with more than
+    8 systems, 9,999 random assignments and the observed one stand for all. `p_normal`: Student's t with n - 2 degrees
+    of freedom, which assumes normal figures. The interval, from four systems on and where |r| < 1, is Fisher's
+    (1915): z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one figure is the same for
+    all. Raises ValueError unless both sides have one figure per system."""
     pairs = _both(a, b)
     n = len(pairs)
     if n < FEWEST:
@@ -1042,10 +1009,8 @@ def _assignments(n: int) -> npt.NDArray[np.int32]:
 
 
 def orders_agree(a: Figures, b: Figures) -> bool | None:
-    """Whether both figures rank the systems that have both in the same order; equal figures share a rank.
-
-    None with fewer than two systems.
-    """
+    """Whether both figures rank the systems that have both in the same order; equal figures share a rank. None with
+    fewer than two systems."""
     pairs = _both(a, b)
     if len(pairs) < 2:
         return None
@@ -1058,10 +1023,8 @@ def _both(a: Figures, b: Figures) -> list[tuple[float, float]]:
 
 
 def min_max(values: Figures) -> list[float | None]:
-    """Each figure rescaled so that the lowest is 0 and the highest 1.
-
-    None stays None; all are None if fewer than three are known or all known ones are equal.
-    """
+    """Each figure rescaled so that the lowest is 0 and the highest 1. None stays None; all are None if fewer than
+    three are known or all known ones are equal."""
     known = np.array([value for value in values if value is not None])
     if known.size < FEWEST or known.min() == known.max():
         return [None] * len(values)

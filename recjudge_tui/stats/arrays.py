@@ -15,10 +15,8 @@ Ids = npt.ArrayLike
 
 
 def as_floats(values: npt.ArrayLike) -> FloatArray:
-    """Values as a flat float array; NaN stands for a missing rating.
-
-    Raises ValueError if the values are not one-dimensional or hold an infinity.
-    """
+    """Values as a flat float array; NaN stands for a missing rating. Raises ValueError if the values are not
+    one-dimensional or hold an infinity."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"expected one value per row, got an array of {array.ndim} dimensions")
@@ -28,10 +26,8 @@ def as_floats(values: npt.ArrayLike) -> FloatArray:
 
 
 def encode(ids: Ids) -> tuple[IntArray, int]:
-    """Codes 0..m-1 in the order of the sorted ids, and m.
-
-    Integers from a narrow range are coded by counting, others by sorting.
-    """
+    """Codes 0..m-1 in the order of the sorted ids, and m. Integers from a narrow range are coded by counting, others
+    by sorting."""
     array: npt.NDArray[Any] = np.asarray(ids)
     if array.ndim != 1:
         raise ValueError(f"expected one id per row, got an array of {array.ndim} dimensions")
@@ -57,10 +53,8 @@ def rows_of(ids: Ids, kept: BoolArray) -> npt.NDArray[Any]:
 
 
 def complete(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Both sides as floats without rows that have a missing value, and the mask of kept rows.
-
-    Raises ValueError if the sides differ in length.
-    """
+    """Both sides as floats without rows that have a missing value, and the mask of kept rows. Raises ValueError if
+    the sides differ in length."""
     left, right = as_floats(a), as_floats(b)
     if left.size != right.size:
         raise ValueError(f"the two raters have {left.size} and {right.size} rows; they must be paired")

@@ -53,11 +53,9 @@ def reliability(
     users: Ids,
     bins: int = BINS,
 ) -> list[Bin]:
-    """Bins of equal width over 0..1 with the mean confidence and the share of correct verdicts in each.
-
-    `confidence` (n,) in 0..1, `correct` (n,) 0 or 1. An empty bin has n = 0 and undefined figures. Source: DeGroot
-    and Fienberg 1983. Raises ValueError for values out of range or arrays that do not match.
-    """
+    """Bins of equal width over 0..1 with the mean confidence and the share of correct verdicts in each. `confidence`
+    (n,) in 0..1, `correct` (n,) 0 or 1. An empty bin has n = 0 and undefined figures. Source: DeGroot and Fienberg
+    1983. Raises ValueError for values out of range or arrays that do not match."""
     sure, right, place = _binned(confidence, correct, bins)
     of_users: IntArray = encode(users)[0]
     curve = []
@@ -73,13 +71,12 @@ def calibration_error(
     confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS, *, level: float = LEVEL
 ) -> Estimate:
     """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
-
-    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. Noise in a bin counts whatever its sign, so the figure is
-    biased upwards and its interval lopsided: the noise of the bins' gaps is drawn, with a fixed seed, from the normal
-    distribution with the jackknife's covariance over users, widened by Student's t. The upper end is the 97.5th percentile
-    of the figure with the noise added; the lower end is the figure minus that of the noise alone, summed over bins, by
-    which it is at most too high. No interval with fewer than FEWEST_USERS users. Errors as in `reliability`.
-    """
+    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. Noise in a bin counts whatever its sign, so the
+    figure is biased upwards and its interval lopsided: the noise of the bins' gaps is drawn, with a fixed seed, from
+    the normal distribution with the jackknife's covariance over users, widened by Student's t. The upper end is the
+    97.5th percentile of the figure with the noise added; the lower end is the figure minus that of the noise alone,
+    summed over bins, by which it is at most too high. No interval with fewer than FEWEST_USERS users. Errors as in
+    `reliability`."""
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
         return undefined(NO_CONFIDENCE)
@@ -110,10 +107,8 @@ def brier_score(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -
 
 
 def overconfidence(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> Estimate:
-    """Mean confidence - share correct, -1..1: above 0 the judge is surer than it should be.
-
-    Unlike the ECE, it is not biased.
-    """
+    """Mean confidence - share correct, -1..1: above 0 the judge is surer than it should be. Unlike the ECE, it is not
+    biased."""
     sure, right, _ = _binned(confidence, correct, 1)
     return mean_estimate(sure - right, users, (-1.0, 1.0))
 
@@ -137,11 +132,9 @@ def _binned(
 def fit(
     method: str, confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, labels: int = 2
 ) -> Calibration:
-    """A map from stated to calibrated confidence by a method of METHODS, learned on labelled verdicts.
-
-    `labels` is the number of labels of the scale; only `temperature` uses it. There is no map with labels of fewer than
-    FEWEST_USERS users, or if all verdicts are right or all wrong. Raises ValueError for another method.
-    """
+    """A map from stated to calibrated confidence by a method of METHODS, learned on labelled verdicts. `labels` is
+    the number of labels of the scale; only `temperature` uses it. There is no map with labels of fewer than
+    FEWEST_USERS users, or if all verdicts are right or all wrong. Raises ValueError for another method."""
     sure, right, _ = _binned(confidence, correct, 1)
     if encode(users)[1] < FEWEST_USERS:
         return Calibration(None, FEW_USERS)
@@ -169,12 +162,10 @@ def cross_fitted(
     folds: int = FOLDS,
     seed: int = 0,
 ) -> FloatArray:
-    """Each verdict's calibrated confidence (n,), NaN if there is none; `correct` is NaN for a verdict without a label.
-
-    Users with labels are split into `folds` parts; each part is calibrated by a map fitted on the others, so no case
-    influences its own user's calibration. Users without labels get the map fitted on all labels. NaN where `fit`, or the
-    other parts, give no map.
-    """
+    """Each verdict's calibrated confidence (n,), NaN if there is none; `correct` is NaN for a verdict without a
+    label. Users with labels are split into `folds` parts; each part is calibrated by a map fitted on the others, so
+    no case influences its own user's calibration. Users without labels get the map fitted on all labels. NaN where
+    `fit`, or the other parts, give no map."""
     sure, right = as_floats(confidence), as_floats(correct)
     ids = encode(users)[0]
     out = np.full(sure.size, np.nan)
@@ -194,10 +185,9 @@ def cross_fitted(
 
 
 def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
-    """The fold 0..folds-1 of each row (n,). All rows of a user are in one fold; users are assigned at random and evenly.
-
-    With fewer users than `folds` every user is a fold of its own. Raises ValueError for fewer than two folds.
-    """
+    """The fold 0..folds-1 of each row (n,). All rows of a user are in one fold; users are assigned at random and
+    evenly. With fewer users than `folds` every user is a fold of its own. Raises ValueError for fewer than two
+    folds."""
     if folds < 2:
         raise ValueError("cross-validation needs at least two folds")
     codes, count = encode(users)
@@ -211,13 +201,10 @@ def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
 
 
 def temperature(confidence: FloatArray, correct: FloatArray, labels: int = 2) -> float:
-    """The T, 0.01 to 100, that maximises the likelihood of the verdicts when the labels' logits are divided by T (Guo et al.
-    2017). Above 1: the judge is too sure.
-
-    Only the given label's probability c is known, so the other `labels` - 1 share 1 - c evenly, as in
-    `temperature_scaled`. A confidence within 0.001 of 0 or 1 is moved to that distance, because its logit may be infinite.
-    Raises ValueError for fewer than two labels.
-    """
+    """The T, 0.01 to 100, that maximises the likelihood of the verdicts when the labels' logits are divided by T (Guo
+    et al. 2017). Above 1: the judge is too sure. Only the given label's probability c is known, so the other `labels`
+    - 1 share 1 - c evenly, as in `temperature_scaled`. A confidence within 0.001 of 0 or 1 is moved to that distance,
+    because its logit may be infinite. Raises ValueError for fewer than two labels."""
     z = _lead(confidence, labels)
 
     def slope(inverse: float) -> float:
@@ -252,11 +239,9 @@ def _expit(z: FloatArray) -> FloatArray:
 
 
 def isotonic(confidence: FloatArray, correct: FloatArray) -> Map:
-    """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares.
-
-    Pool adjacent violators (Ayer et al. 1955; as calibration Zadrozny and Elkan 2002). Equal confidences are one
-    point, weighted by their number; between points the function is linear, outside them constant.
-    """
+    """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares. Pool
+    adjacent violators (Ayer et al. 1955; as calibration Zadrozny and Elkan 2002). Equal confidences are one point,
+    weighted by their number; between points the function is linear, outside them constant."""
     points, place = np.unique(confidence, return_inverse=True)
     weight = np.bincount(place.reshape(-1)).astype(np.float64)
     heights = _pooled(np.bincount(place.reshape(-1), weights=correct) / weight, weight)

@@ -91,12 +91,10 @@ _EVEN = 1e-6
 
 @dataclass(frozen=True)
 class DawidSkene:
-    """The fitted model, with K labels in the order of the scale, R raters, n items.
-
-    `posterior` (n, K): probability of each label, NaN for an item without ratings. `prior` (K,): frequency of each
-    label. `confusion` (R, K, K): probability that a rater gives the column's label when the row's label is true.
-    `objective`: the penalised log-likelihood of each step; it never falls.
-    """
+    """The fitted model, with K labels in the order of the scale, R raters, n items. `posterior` (n, K): probability
+    of each label, NaN for an item without ratings. `prior` (K,): frequency of each label. `confusion` (R, K, K):
+    probability that a rater gives the column's label when the row's label is true. `objective`: the penalised
+    log-likelihood of each step; it never falls."""
 
     labels: FloatArray
     posterior: FloatArray
@@ -127,12 +125,10 @@ def dawid_skene(
     ratings: npt.ArrayLike, *, mirrored: bool = False, most_steps: int = _MOST_STEPS
 ) -> DawidSkene:
     """Each rater's confusion matrix and each item's label, jointly by expectation-maximisation on `ratings` (R, n);
-    any number of labels and raters. Source: Dawid and Skene 1979, Applied Statistics 28.
-
-    It starts from each item's shares of the votes and ends when a step gains less than 1e-8 for each item. `mirrored`: the
-    labels are signed preferences between two things of which neither is the first, so a label and its opposite are
-    equally frequent, and a rater treats them alike. Raises ValueError for another shape or more than 20 labels.
-    """
+    any number of labels and raters. Source: Dawid and Skene 1979, Applied Statistics 28. It starts from each item's
+    shares of the votes and ends when a step gains less than 1e-8 for each item. `mirrored`: the labels are signed
+    preferences between two things of which neither is the first, so a label and its opposite are equally frequent,
+    and a rater treats them alike. Raises ValueError for another shape or more than 20 labels."""
     table = _table(ratings)
     rater, item = np.nonzero(~np.isnan(table))
     given = table[rater, item]
@@ -190,11 +186,9 @@ _ROUNDING = 1e-12
 
 
 class SizeFigures(NamedTuple):
-    """The figures of all subsets of one size; `low`, `mean`, `high` and the `quartiles` (25, 50, 75 %, interpolated) over
-    those that have one (None if none has).
-
-    `best` and `worst` are the members (row numbers, rising) of the first subset with the highest and the lowest.
-    """
+    """The figures of all subsets of one size; `low`, `mean`, `high` and the `quartiles` (25, 50, 75 %, interpolated)
+    over those that have one (None if none has). `best` and `worst` are the members (row numbers, rising) of the first
+    subset with the highest and the lowest."""
 
     size: int
     subsets: int
@@ -212,11 +206,10 @@ def subset_figures(
     stat: str, ratings: npt.ArrayLike, truth: npt.ArrayLike, groups: Ids | None = None
 ) -> tuple[SizeFigures, ...]:
     """For each size 1..K the correlation `stat` (pearson, spearman, kendall) of the subsets' means with `truth` (n,).
-
     `ratings` (K, n), NaN where missing: a row counts only if the truth and ALL K raters have a value, so that all
-    sizes are compared on the same rows (`n`). With `groups`, the figure of a subset is the mean over the groups
-    in which it is defined. Raises ValueError for unpaired input or more than 15 raters, KeyError for an unknown `stat`.
-    """
+    sizes are compared on the same rows (`n`). With `groups`, the figure of a subset is the mean over the groups in
+    which it is defined. Raises ValueError for unpaired input or more than 15 raters, KeyError for an unknown
+    `stat`."""
     table, side = _table(ratings), as_floats(truth)
     if table.shape[1] != side.size:
         raise ValueError("ratings must be an array of (raters, rows of the truth)")
@@ -268,10 +261,8 @@ def _mean_defined(values: FloatArray) -> FloatArray:
 def _pearson(
     members: BoolArray, table: FloatArray, truth: FloatArray, codes: IntArray, groups: int
 ) -> FloatArray:
-    """Pearson's r from the products of the members' deviations in each group, without a pass over the rows per subset.
-
-    cov(sum, t) = sum of cov(member, t); var(sum) = sum over all pairs of members of their covariance.
-    """
+    """Pearson's r from the products of the members' deviations in each group, without a pass over the rows per
+    subset. cov(sum, t) = sum of cov(member, t); var(sum) = sum over all pairs of members of their covariance."""
     size = np.bincount(codes, minlength=groups).astype(np.float64)
 
     def total(values: FloatArray) -> FloatArray:

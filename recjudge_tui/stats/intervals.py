@@ -69,11 +69,9 @@ def t_quantile(freedom: npt.ArrayLike, level: float = LEVEL) -> FloatArray:
 def jackknife_interval(
     value: float, left_out: FloatArray, scale: Scale = IDENTITY, level: float = LEVEL
 ) -> Interval:
-    """The interval of a figure from its values (G,) without each of G users or groups of users.
-
-    On the scale z the variance is (G - 1) / G sum (z_i - mean z)² (Quenouille 1956; Tukey 1958); Student's t has G - 1
-    degrees of freedom. Source: Efron and Tibshirani 1993, chapter 11. None, with the reason, if undefined without some user.
-    """
+    """The interval of a figure from its values (G,) without each of G users or groups of users. On the scale z the
+    variance is (G - 1) / G sum (z_i - mean z)² (Quenouille 1956; Tukey 1958); Student's t has G - 1 degrees of
+    freedom. Source: Efron and Tibshirani 1993, chapter 11. None, with the reason, if undefined without some user."""
     size, missing = left_out.size, int(np.isnan(left_out).sum())
     if size < 2:
         return Interval(None, None, ONE_USER)
@@ -100,12 +98,10 @@ def jackknife(
     apart: FloatArray | None = None,
     most: int = MOST_GROUPS,
 ) -> Interval:
-    """The interval of `figure`, a function of weights (m, users) -> (m,), by leaving out one user at a time.
-
-    Above `most` users groups of them are left out (delete-a-group: Kott 2001, J. Official Statist. 17:521). They are drawn
+    """The interval of `figure`, a function of weights (m, users) -> (m,), by leaving out one user at a time. Above
+    `most` users groups of them are left out (delete-a-group: Kott 2001, J. Official Statist. 17:521). They are drawn
     with a fixed seed from the users in the order of `apart` (users, k), numbers that tell them apart whatever their
-    names and the order of rows; without it, in the given order.
-    """
+    names and the order of rows; without it, in the given order."""
     value = float(figure(np.ones((1, users)))[0]) if users else np.nan
     if np.isnan(value):
         return Interval(None, None, "undefined")
@@ -180,13 +176,12 @@ def ratios(
     sums: UserSums, figures: int, bounds: Sequence[Bounds | None] | Bounds | None = None, level: float = LEVEL
 ) -> list[Estimate]:
     """The ratio of sums over users of each figure, with its interval: means, shares, win rates, s = Q / (1 + Q).
-
-    `bounds`: the lowest and the highest value of a figure or of each. Without them Student's t. With them the jackknife on
-    the logit scale, and where fewer than FEWEST_HITS users are above the lowest or below the highest value Korn and
-    Graubard's interval (1998, Survey Methodology 24:193): Clopper and Pearson's for the effective number of rows, n over the
-    design effect, times the squared ratio of t quantiles with n - 1 and users - 1 degrees of freedom. At the bounds the
-    design effect is unknown, and the number of users is taken. All is closed-form: no pass over rows for each user.
-    """
+    `bounds`: the lowest and the highest value of a figure or of each. Without them Student's t. With them the
+    jackknife on the logit scale, and where fewer than FEWEST_HITS users are above the lowest or below the highest
+    value Korn and Graubard's interval (1998, Survey Methodology 24:193): Clopper and Pearson's for the effective
+    number of rows, n over the design effect, times the squared ratio of t quantiles with n - 1 and users - 1 degrees
+    of freedom. At the bounds the design effect is unknown, and the number of users is taken. All is closed-form: no
+    pass over rows for each user."""
     at, count = sums.figure, figures
     ends = _each_bounds(bounds, count)
     low_end, width = ends[:, 0], ends[:, 1] - ends[:, 0]
@@ -273,11 +268,8 @@ def _clopper_pearson(share: FloatArray, n: FloatArray, level: float) -> tuple[Fl
 
 
 def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Estimate:
-    """A share of n independent cases with the exact interval of Clopper and Pearson (1934).
-
-    Undefined for n = 0. For several cases of one user use `share_estimate`. Raises ValueError unless
-    0 <= successes <= n and 0 < level < 1.
-    """
+    """A share of n independent cases with the exact interval of Clopper and Pearson (1934). Undefined for n = 0. For
+    several cases of one user use `share_estimate`. Raises ValueError unless 0 <= successes <= n and 0 < level < 1."""
     if not (0 <= successes <= n and 0 < level < 1):
         raise ValueError(f"{successes} successes of {n} cases at level {level} is not possible")
     if n == 0:
@@ -318,10 +310,8 @@ def group_means(
     level: float = LEVEL,
 ) -> list[Estimate]:
     """Mean over the rows of each group 0..count-1 with its interval; `Estimate.groups` counts the group's users.
-
-    `values`, `users` and `groups` (n,); NaN rows are left out and counted in the note. `bounds`: lowest and highest value of
-    a row, or of each group's. Raises ValueError for a value outside the bounds.
-    """
+    `values`, `users` and `groups` (n,); NaN rows are left out and counted in the note. `bounds`: lowest and highest
+    value of a row, or of each group's. Raises ValueError for a value outside the bounds."""
     array, group = as_floats(values), np.asarray(groups)
     kept = ~np.isnan(array)
     rows, here = array[kept], group[kept]
@@ -399,10 +389,8 @@ def share_estimate(hits: npt.ArrayLike, users: Ids, *, level: float = LEVEL) -> 
 def difference_of_means(
     values: npt.ArrayLike, first: npt.ArrayLike, users: Ids, *, level: float = LEVEL
 ) -> Estimate:
-    """Mean of the rows marked `first` minus the mean of the others; NaN rows are left out.
-
-    A user's rows on both sides are left out together, so what a user does to both cancels.
-    """
+    """Mean of the rows marked `first` minus the mean of the others; NaN rows are left out. A user's rows on both
+    sides are left out together, so what a user does to both cancels."""
     array = as_floats(values)
     kept = ~np.isnan(array)
     rows, left = array[kept], rows_of(first, kept).astype(np.float64)
@@ -421,12 +409,11 @@ def difference_of_means(
 
 
 def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
-    """The p-quantile of independent values (linear between order statistics), with a distribution-free interval.
-
-    Its ends are the l-th and u-th smallest values, l the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2,
-    a = 1 - level, B binomial (n, p); none without such a pair. NaN rows are left out; undefined without values. Raises
-    ValueError unless 0 < p < 1 and 0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section 5.2.
-    """
+    """The p-quantile of independent values (linear between order statistics), with a distribution-free interval. Its
+    ends are the l-th and u-th smallest values, l the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <=
+    a/2, a = 1 - level, B binomial (n, p); none without such a pair. NaN rows are left out; undefined without values.
+    Raises ValueError unless 0 < p < 1 and 0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section
+    5.2."""
     from scipy.special import bdtr
 
     if not (0 < p < 1 and 0 < level < 1):

@@ -31,11 +31,9 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class Discordance:
-    """How often cases, a pair of lists or a user with a list of each system, favour one of two systems.
-
-    `psi`: the share of cases that favour one of the two; `delta`: the share for a minus the share for b. With ties counted
-    half, the win rate is 1/2 + delta/2. Raises ValueError unless 0 <= |delta| <= psi <= 1.
-    """
+    """How often cases, a pair of lists or a user with a list of each system, favour one of two systems. `psi`: the
+    share of cases that favour one of the two; `delta`: the share for a minus the share for b. With ties counted half,
+    the win rate is 1/2 + delta/2. Raises ValueError unless 0 <= |delta| <= psi <= 1."""
 
     psi: float
     delta: float
@@ -46,12 +44,9 @@ class Discordance:
 
 
 def win_rate_discordance(win_rate: float, ties: float = 0.0, consistency: float = 1.0) -> Discordance:
-    """Pairs of lists judged in both orders: psi = c (1 - t), delta = c (2 w - 1).
-
-    The win rate w (ties half) and the share t of ties are those of the pairs judged alike in both orders, of which
-    `consistency` c is the share; the others become position ties. Raises ValueError for values outside 0..1, or unless
-    |2 w - 1| <= 1 - t.
-    """
+    """Pairs of lists judged in both orders: psi = c (1 - t), delta = c (2 w - 1). The win rate w (ties half) and the
+    share t of ties are those of the pairs judged alike in both orders, of which `consistency` c is the share; the
+    others become position ties. Raises ValueError for values outside 0..1, or unless |2 w - 1| <= 1 - t."""
     if not all(0 <= value <= 1 for value in (win_rate, ties, consistency)):
         raise ValueError("a win rate, a tie rate and a consistency lie between 0 and 1")
     if abs(2 * win_rate - 1) > 1 - ties + 1e-12:
@@ -61,11 +56,9 @@ def win_rate_discordance(win_rate: float, ties: float = 0.0, consistency: float 
 
 
 def share_discordance(share_a: float, share_b: float, correlation: float = 0.0) -> Discordance:
-    """Two shares over the same users: how often a's list and b's list get a label.
-
-    psi = p_a (1 - p_b) + p_b (1 - p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta = p_a - p_b. Raises
-    ValueError for shares outside 0..1, or a correlation phi that is impossible for these shares.
-    """
+    """Two shares over the same users: how often a's list and b's list get a label. psi = p_a (1 - p_b) + p_b (1 -
+    p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta = p_a - p_b. Raises ValueError for shares outside 0..1, or a
+    correlation phi that is impossible for these shares."""
     if not all(0 <= share <= 1 for share in (share_a, share_b)):
         raise ValueError("a share lies between 0 and 1")
     spread = math.sqrt(share_a * (1 - share_a) * share_b * (1 - share_b))
@@ -151,12 +144,10 @@ def detectable(
 
 
 def intraclass(values: npt.ArrayLike, users: Ids) -> Estimate:
-    """Correlation of two cases of one user, by one-way analysis of variance; without an interval.
-
-    icc = (MSB - MSW) / (MSB + (m0 - 1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) for k users with N cases
-    (Donner 1986, International Statistical Review 54:67-82). NaN rows are left out. Undefined if no user has
-    two cases, if there is only one user, or if all values are equal.
-    """
+    """Correlation of two cases of one user, by one-way analysis of variance; without an interval. icc = (MSB - MSW) /
+    (MSB + (m0 - 1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) for k users with N cases (Donner 1986, International
+    Statistical Review 54:67-82). NaN rows are left out. Undefined if no user has two cases, if there is only one
+    user, or if all values are equal."""
     array = as_floats(values)
     kept = ~np.isnan(array)
     rows = array[kept]
@@ -189,14 +180,12 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class PredictionPoweredMean:
-    """A mean three ways, each over cases and with an interval over users.
-
-    `human` uses the labels alone, `judge` the judge's verdicts alone (what the judge thinks, not what people think),
-    `powered` both. `power` is lambda, the weight of the judge in the powered mean: 0 ignores it.
-    `n_effective`: how many labels the human estimate would need to reach the variance of the powered one.
-    `balance_p`: Student's two-sided p for equal means of the judge on labelled and unlabelled cases; a small value suggests
-    that the labelled cases are not a random sample. None with fewer than FEWEST_USERS users on either side.
-    """
+    """A mean three ways, each over cases and with an interval over users. `human` uses the labels alone, `judge` the
+    judge's verdicts alone (what the judge thinks, not what people think), `powered` both. `power` is lambda, the
+    weight of the judge in the powered mean: 0 ignores it. `n_effective`: how many labels the human estimate would
+    need to reach the variance of the powered one. `balance_p`: Student's two-sided p for equal means of the judge on
+    labelled and unlabelled cases; a small value suggests that the labelled cases are not a random sample. None with
+    fewer than FEWEST_USERS users on either side."""
 
     human: Estimate
     judge: Estimate
@@ -323,13 +312,11 @@ def _no_winnings() -> FloatArray:
 
 @dataclass(frozen=True)
 class ConfidenceSequence:
-    """The state after `n` values with sum `total`: the interval low < mean < high, and the bets behind it.
-
-    `up` and `down`: log winnings of betting that the mean lies above, and below, each candidate on the grid; those of
+    """The state after `n` values with sum `total`: the interval low < mean < high, and the bets behind it. `up` and
+    `down`: log winnings of betting that the mean lies above, and below, each candidate on the grid; those of
     candidates outside the interval stay. `spread`: sum of squared distances from the running means. `closed`: every
-    candidate is rejected, since the values have no common mean or by chance; the last non-empty interval then stays. An end
-    other than 0 or 1 is itself rejected. Raises ValueError for a level outside 0..1.
-    """
+    candidate is rejected, since the values have no common mean or by chance; the last non-empty interval then stays.
+    An end other than 0 or 1 is itself rejected. Raises ValueError for a level outside 0..1."""
 
     level: float = LEVEL
     n: int = 0
@@ -539,9 +526,7 @@ class TwoProportions:
 def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
     """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz et al. (1978, Biometrics 34:469):
     exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n independent impressions.
-
-    Undefined if b has no click; no interval if a has none.
-    """
+    Undefined if b has no click; no interval if a has none."""
     n = a.impressions + b.impressions
     if not b.clicks:
         return undefined(NO_CLICKS, n)
@@ -555,13 +540,11 @@ def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
 
 
 def two_proportions(a: Arm, b: Arm) -> TwoProportions:
-    """Two-proportion z test with the pooled rate, two-sided.
-
-    z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)), r = all clicks / all impressions; p = 2 (1 - Φ(|z|))
-    (Fleiss, Levin and Paik 2003, ch. 3, without continuity correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or
-    would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, p is that of Fisher's exact test (1935):
-    with few clicks z would find a difference between equal rates in up to 13 % of samples. Undefined if r is 0 or 1.
-    """
+    """Two-proportion z test with the pooled rate, two-sided. z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)),
+    r = all clicks / all impressions; p = 2 (1 - Φ(|z|)) (Fleiss, Levin and Paik 2003, ch. 3, without continuity
+    correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or would have fewer than FEWEST_EXPECTED clicks or
+    non-clicks at the pooled rate, p is that of Fisher's exact test (1935): with few clicks z would find a difference
+    between equal rates in up to 13 % of samples. Undefined if r is 0 or 1."""
     clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
     if clicks in (0, impressions):
         return TwoProportions(None, None, NO_SPREAD)

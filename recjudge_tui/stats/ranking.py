@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -108,9 +109,7 @@ _Q_PARTS = np.array([[1.0, 1.0, 0.0], [1.0, 2.0, 1.0]])
 
 def q_of(counts: FloatArray) -> FloatArray:
     """Q = (wins + ties) / (losses + ties) of counts or shares (..., 3), NaN if it is not finite: never lost or tied.
-
-    Above 1 if the system wins more than it loses. Source: RecSys Arena.
-    """
+    Above 1 if the system wins more than it loses. Source: RecSys Arena."""
     return ratio(counts[..., 0] + counts[..., 1], counts[..., 2] + counts[..., 1])
 
 
@@ -122,10 +121,8 @@ def win_rate_of(counts: FloatArray, count_ties: CountTies = "half") -> FloatArra
 
 
 def ranks(scores: Sequence[float | None]) -> list[int | None]:
-    """Places from 1 for the highest score; equal scores share a place and the next is skipped (1, 2, 2, 4).
-
-    A score of None has no place.
-    """
+    """Places from 1 for the highest score; equal scores share a place and the next is skipped (1, 2, 2, 4). A score
+    of None has no place."""
     known = sorted((score for score in scores if score is not None), reverse=True)
     return [None if score is None else known.index(score) + 1 for score in scores]
 
@@ -185,13 +182,20 @@ class UserCounts:
         pair, user = table.col.astype(np.int64) // 3, table.row.astype(np.int64)
         return _cells(user, pair, table.col % 3, table.data, self.total.first.size)
 
+    @cached_property
     def users_of_systems(self) -> IntArray:
         """How many users judged each system (systems,)."""
         return np.bincount(self.of_systems()[2], minlength=self.total.systems)
 
+    @cached_property
     def users_of_pairs(self) -> IntArray:
         """How many users judged each pair (pairs,)."""
         return np.bincount(self.of_pairs()[2], minlength=self.total.first.size)
+
+    @cached_property
+    def covariances(self) -> dict[Ties, tuple[FloatArray, IntArray]]:
+        """What `rating_covariance` found, for the ranking and its tests."""
+        return {}
 
 
 def _cells(
@@ -207,10 +211,8 @@ def _cells(
 def user_counts(
     a: npt.ArrayLike, b: npt.ArrayLike, outcome: npt.ArrayLike, users: Ids, systems: int
 ) -> UserCounts:
-    """Counts by pair and user from one row per battle; `a` and `b` are numbers of systems, 0..systems-1.
-
-    Raises ValueError for a system against itself, a number out of range, or an outcome other than 1, 0, -1.
-    """
+    """Counts by pair and user from one row per battle; `a` and `b` are numbers of systems, 0..systems-1. Raises
+    ValueError for a system against itself, a number out of range, or an outcome other than 1, 0, -1."""
     from scipy.sparse import csr_matrix
 
     left, right, value = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64), as_floats(outcome)
@@ -315,8 +317,7 @@ class Connectivity:
     def places(self, rating: FloatArray) -> list[int | None]:
         """Ranks from 1 by `rating` (systems,; NaN if there is none), and by `above` where it decides. None for a
         system outside the largest connected set, or that cannot be compared with another system in it. Ratings equal
-        within 1e-6 share a place.
-        """
+        within 1e-6 share a place."""
         known = ~np.isnan(rating)
         rounded = np.round(np.where(known, rating, 0.0), 6)
         both = known[:, None] & known[None, :]
@@ -327,15 +328,13 @@ class Connectivity:
 
 
 def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
-    """Which systems can be rated. A tie counts as half a win of each, so it connects both ways.
-
-    The maximum of the likelihood is finite if and only if every system beat every other one, directly or through others
-    (Ford 1957). Sets of systems that never met have no common ranking: only the largest is ranked. In it, the largest
-    strongly connected set is rated without the other systems: in the limit, battles with them carry no information about it.
-    Of sets of equal size, the one with more battles counts, and none if they have equally many. With Davidson's ties the
-    set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood grows without bound as the
-    tie parameter and the distances increase together.
-    """
+    """Which systems can be rated. A tie counts as half a win of each, so it connects both ways. The maximum of the
+    likelihood is finite if and only if every system beat every other one, directly or through others (Ford 1957).
+    Sets of systems that never met have no common ranking: only the largest is ranked. In it, the largest strongly
+    connected set is rated without the other systems: in the limit, battles with them carry no information about it.
+    Of sets of equal size, the one with more battles counts, and none if they have equally many. With Davidson's ties
+    the set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood grows without
+    bound as the tie parameter and the distances increase together."""
     from scipy.sparse.csgraph import connected_components
 
     beats = np.zeros((pairs.systems, pairs.systems), dtype=np.bool_)
@@ -388,13 +387,10 @@ def _largest(sizes: IntArray, battles: npt.NDArray[np.integer | np.floating]) ->
 
 
 def _unbounded(pairs: PairCounts) -> str:
-    """Why Davidson's likelihood has no maximum on a strongly connected set, "" if it has one.
-
-    A direction (d, m) in which ratings and the logarithm of the tie parameter can grow without loss
-    needs d_i - d_j >= 2m for every win of i over j and |d_i - d_j| <= 2m for every tie. With ties and
-    m > 0 that is a set of difference constraints, which can be met if and only if no cycle of results has
-    more wins than ties (Bellman and Ford: a negative cycle).
-    """
+    """Why Davidson's likelihood has no maximum on a strongly connected set, "" if it has one. A direction (d, m) in
+    which ratings and the logarithm of the tie parameter can grow without loss needs d_i - d_j >= 2m for every win of
+    i over j and |d_i - d_j| <= 2m for every tie. With ties and m > 0 that is a set of difference constraints, which
+    can be met if and only if no cycle of results has more wins than ties (Bellman and Ford: a negative cycle)."""
     wins, ties, losses = (pairs.counts > 0).T
     if not ties.any():
         return ""
@@ -419,9 +415,7 @@ def _unbounded(pairs: PairCounts) -> str:
 @dataclass(frozen=True)
 class BradleyTerry:
     """`ratings` (systems,): NaN if there is none (never outside `stats`); `connectivity.notes` gives the reason.
-
-    `tie` is Davidson's parameter v (0 without ties; None if no system is rated, or if ties are half-wins).
-    """
+    `tie` is Davidson's parameter v (0 without ties; None if no system is rated, or if ties are half-wins)."""
 
     ratings: FloatArray
     connectivity: Connectivity
@@ -434,14 +428,12 @@ class BradleyTerry:
 
 
 def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
-    """Ratings of systems: 1000 + 400 log10 of the strength, with a mean of 1000 over the rated systems.
-
-    Bradley and Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i
-    wins", "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Or a tie counts as half a win for each.
-    The likelihood is maximised by Newton's method on the counts; the cost does not depend on the number of battles.
+    """Ratings of systems: 1000 + 400 log10 of the strength, with a mean of 1000 over the rated systems. Bradley and
+    Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i wins",
+    "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Or a tie counts as half a win for each. The
+    likelihood is maximised by Newton's method on the counts; the cost does not depend on the number of battles.
     Systems without a finite rating (only won, only lost, not connected) are left out, each with the reason. Raises
-    RuntimeError if the maximum is not found, which should not happen with any data.
-    """
+    RuntimeError if the maximum is not found, which should not happen with any data."""
     who = connectivity(pairs, ties)
     ratings = np.full(pairs.systems, np.nan)
     if not who.rated.size:
@@ -469,11 +461,9 @@ def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
 
 
 class _Model:
-    """The log-likelihood of log strengths and the log tie parameter, `at` (systems + 1,).
-
-    With d = log p_i - log p_j, s = wins + ties/2 and t = ties of the first system in n battles:
-    sum over pairs of (s - n/2) d + t log v - n log(e^(d/2) + e^(-d/2) + v).
-    """
+    """The log-likelihood of log strengths and the log tie parameter, `at` (systems + 1,). With d = log p_i - log p_j,
+    s = wins + ties/2 and t = ties of the first system in n battles: sum over pairs of (s - n/2) d + t log v - n
+    log(e^(d/2) + e^(-d/2) + v)."""
 
     def __init__(self, pairs: PairCounts, ties: Ties) -> None:
         wins, drawn, losses = pairs.counts.T
@@ -537,13 +527,14 @@ class _Model:
 
 
 def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArray, IntArray]:
-    """The covariance (rated, rated) of the ratings of the rated systems, and the numbers of users (rated,) behind each.
-
-    The sandwich over users (Huber 1967; White 1980; Liang and Zeger 1986): a user's influence on the ratings is the inverse
-    of the information times the user's term of the gradient; the sum of their squares, times G / (G - 1) for G users. Where
-    users times systems² are no more than _MOST_CELLS, the information is that of the other users (Bell and McCaffrey's 2002
-    CR3, the one-step jackknife), since few users of unequal size make the plain sandwich too small.
-    """
+    """The covariance (rated, rated) of the ratings of the rated systems, and the numbers of users (rated,) behind
+    each. The sandwich over users (Huber 1967; White 1980; Liang and Zeger 1986): a user's influence on the ratings is
+    the inverse of the information times the user's term of the gradient; the sum of their squares, times G / (G - 1)
+    for G users. Where users times systems² are no more than _MOST_CELLS, the information is that of the other users
+    (Bell and McCaffrey's 2002 CR3, the one-step jackknife), since few users of unequal size make the plain sandwich
+    too small."""
+    if fitted.ties in users.covariances:
+        return users.covariances[fitted.ties]
     rated = fitted.connectivity.rated
     inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
     model = _Model(users.total.among(rated), fitted.ties)
@@ -562,7 +553,8 @@ def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArr
         weight = count / max(count - 1, 1)
     each = SCALE * (each - each.mean(axis=1, keepdims=True))
     each -= each.mean(axis=0)
-    return weight * each.T @ each, np.full(rated.size, count)
+    found = weight * each.T @ each, np.full(rated.size, count)
+    return users.covariances.setdefault(fitted.ties, found)
 
 
 def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEVEL) -> list[Interval]:
@@ -609,11 +601,9 @@ class PairTest:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two systems next to each other in a ranking.
-
-    `p` and `p_holm` are None, with the reason in `note`, if they could not be tested; `more`
-    estimates how many more users are needed, None if the systems are separable or no number would help.
-    """
+    """Two systems next to each other in a ranking. `p` and `p_holm` are None, with the reason in `note`, if they
+    could not be tested; `more` estimates how many more users are needed, None if the systems are separable or no
+    number would help."""
 
     upper: int
     lower: int
@@ -625,13 +615,12 @@ class Neighbours:
 
 
 def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
-    """The test of every pair of systems (first < second) that can be compared, Holm-adjusted over all of them.
-
-    Two systems: sign flips of the users' mean outcomes. More: the contrast of their Bradley-Terry ratings (Davidson's ties,
-    half-wins where these have no fit) over its standard error by the sandwich over users (Wald), with Student's t, which
-    also counts indirect battles. A system without a finite rating, and all with fewer than FEWEST_USERS users, are tested by
-    their direct battles as two systems are. The tests are the same for every ranking, so rankings cannot disagree.
-    """
+    """The test of every pair of systems (first < second) that can be compared, Holm-adjusted over all of them. Two
+    systems: sign flips of the users' mean outcomes. More: the contrast of their Bradley-Terry ratings (Davidson's
+    ties, half-wins where these have no fit) over its standard error by the sandwich over users (Wald), with Student's
+    t, which also counts indirect battles. A system without a finite rating, and all with fewer than FEWEST_USERS
+    users, are tested by their direct battles as two systems are. The tests are the same for every ranking, so
+    rankings cannot disagree."""
     found = _direct_tests(users) if users.total.systems <= 2 else _rated_tests(users)
     adjusted = holm([test.p for test in found], groups)
     return {
@@ -685,10 +674,8 @@ def _rated_tests(users: UserCounts) -> list[PairTest]:
 
 
 def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1) -> list[Neighbours]:
-    """Each pair of neighbours in `order`, best first; p is adjusted by Holm's method over the neighbours.
-
-    They are separable if the adjusted p is below 5 % and the upper one is ahead.
-    """
+    """Each pair of neighbours in `order`, best first; p is adjusted by Holm's method over the neighbours. They are
+    separable if the adjusted p is below 5 % and the upper one is ahead."""
     pairs = [(*pair, tests.get((min(pair), max(pair)))) for pair in pairwise(order)]
     adjusted = holm([test.p if test else None for _, _, test in pairs], groups)
     tested = sum(p is not None for p in adjusted) * groups
@@ -714,11 +701,9 @@ def _compared(upper: int, lower: int, test: PairTest | None, p: float | None, te
 def rank_ranges(
     order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1
 ) -> dict[int, tuple[int, int]]:
-    """The best and the worst rank of each system in `order` that the tests leave open, as in Chatbot Arena (Chiang et al.
-    2024): 1 + the number of systems significantly better, and k - the number significantly worse.
-
-    A pair is significant by Holm's method over all pairs, or over the neighbours in `order`.
-    """
+    """The best and the worst rank of each system in `order` that the tests leave open, as in Chatbot Arena (Chiang et
+    al. 2024): 1 + the number of systems significantly better, and k - the number significantly worse. A pair is
+    significant by Holm's method over all pairs, or over the neighbours in `order`."""
     better = {
         (test.first, test.second) if test.lead > 0 else (test.second, test.first)
         for test in tests.values()

@@ -37,10 +37,8 @@ Gain = Literal["relevant", "linear", "exp"]
 
 class HeldOut(NamedTuple):
     """One held-out event on an item. `mean` is the user's mean value over all valued events, shown and held out; None
-    where every value above 0 is relevant.
-
-    `context` and `served_at` name the occasion that it is about; empty: any.
-    """
+    where every value above 0 is relevant. `context` and `served_at` name the occasion that it is about; empty:
+    any."""
 
     item_id: str
     value: float | None
@@ -58,12 +56,9 @@ class GroundTruth(NamedTuple):
 
 
 def ground_truth(events: Iterable[HeldOut], relevant_from: float | None = None) -> GroundTruth:
-    """Relevance and gains from held-out events of one user, oldest first.
-
-    An item is relevant if it has an event without a value, or with a value above 0 that is at least `relevant_from`, or
-    without it the user's mean (in files of judgements 0 means "not relevant"). Of several values of one item the last is its
-    gain.
-    """
+    """Relevance and gains from held-out events of one user, oldest first. An item is relevant if it has an event
+    without a value, or with a value above 0 that is at least `relevant_from`, or without it the user's mean (in files
+    of judgements 0 means "not relevant"). Of several values of one item the last is its gain."""
     gains: dict[str, float] = {}
     relevant: set[str] = set()
     valued = False
@@ -143,11 +138,8 @@ class RankedList(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationData:
-    """The data that metrics use besides the list itself.
-
-    `truths` as `truths_of` makes them, `categories` by item (every item of the catalogue), `counts` of training events by
-    item, `titles` of items. `gain` is that of ndcg.
-    """
+    """The data that metrics use besides the list itself. `truths` as `truths_of` makes them, `categories` by item
+    (every item of the catalogue), `counts` of training events by item, `titles` of items. `gain` is that of ndcg."""
 
     truths: Mapping[TruthKey, GroundTruth]
     categories: Mapping[str, frozenset[str]]
@@ -250,10 +242,8 @@ class ListMetric(NamedTuple):
 def list_values(
     lists: Sequence[RankedList], data: EvaluationData, k: int, names: Collection[str]
 ) -> dict[str, FloatArray]:
-    """Metric -> its value for each list (lists,), NaN where undefined.
-
-    Raises KeyError for an unknown name, ValueError for a k below 1.
-    """
+    """Metric -> its value for each list (lists,), NaN where undefined. Raises KeyError for an unknown name,
+    ValueError for a k below 1."""
     if k < 1:
         raise ValueError("k is at least 1")
     coded = _Lists(lists, data, k)
@@ -449,12 +439,10 @@ def _reciprocal_rank(lists: _Lists) -> FloatArray:
 
 
 def _urd(lists: _Lists) -> FloatArray:
-    """User recommendation diversity: Shannon entropy, in bits, of the categories in the first k.
-
-    Each item spreads a weight of 1 evenly over its categories; items without any are left out. 0 for a list of one category,
-    log2(c) for c equally frequent ones. Not divided by its maximum, so a list's figure does not depend on the catalogue.
-    RecSys Arena names URD without a formula; this definition is ours.
-    """
+    """User recommendation diversity: Shannon entropy, in bits, of the categories in the first k. Each item spreads a
+    weight of 1 evenly over its categories; items without any are left out. 0 for a list of one category, log2(c) for
+    c equally frequent ones. Not divided by its maximum, so a list's figure does not depend on the catalogue. RecSys
+    Arena names URD without a formula; this definition is ours."""
     names = lists.arrays.set_names
     size = np.array([len(name) for name in names], dtype=np.int64)
     category: dict[str, int] = {}
@@ -477,10 +465,8 @@ def _urd(lists: _Lists) -> FloatArray:
 
 
 def _ild(lists: _Lists) -> FloatArray:
-    """Intra-list diversity, 0..1: mean over pairs in the first k of 1 - |A and B| / |A or B| of categories.
-
-    Items without a category are left out; undefined with fewer than two others (Ziegler et al. 2005).
-    """
+    """Intra-list diversity, 0..1: mean over pairs in the first k of 1 - |A and B| / |A or B| of categories. Items
+    without a category are left out; undefined with fewer than two others (Ziegler et al. 2005)."""
     names = lists.arrays.set_names
     rows = lists.top(np.where(lists.sets > 0, lists.sets, -1), -1)
     left, right = np.triu_indices(rows.shape[1], 1)
@@ -525,12 +511,10 @@ def _title_ild(data: EvaluationData, first: list[str]) -> float | None:
 
 
 def _near_duplicates(data: EvaluationData, first: list[str]) -> float | None:
-    """Share of the first k items that nearly repeat an item above them, 0..1.
-
-    An item counts if an item above it is the same, or if the titles share at least NEAR of their words and the categories,
-    if both have any, are not disjoint. Of three sizes of one shampoo two count; a shampoo and the conditioner of the same
-    series do not, nor do a film and its sequel.
-    """
+    """Share of the first k items that nearly repeat an item above them, 0..1. An item counts if an item above it is
+    the same, or if the titles share at least NEAR of their words and the categories, if both have any, are not
+    disjoint. Of three sizes of one shampoo two count; a shampoo and the conditioner of the same series do not, nor do
+    a film and its sequel."""
     words, categories = data.words, data.categories
 
     def alike(item: str, above: str) -> bool:

@@ -71,11 +71,9 @@ def resolve(how: Tokens, *texts: str) -> Cut:
 
 
 def cut(text: str, how: Cut, spaced: Callable[[str], list[str]] = str.split) -> list[str]:
-    """The words of a text in order, including punctuation; none is empty or contains white space.
-
-    `spaced` cuts text that has spaces between words. The text is normalised to Unicode NFC first. Raises
-    RunError if jieba is needed and missing.
-    """
+    """The words of a text in order, including punctuation; none is empty or contains white space. `spaced` cuts text
+    that has spaces between words. The text is normalised to Unicode NFC first. Raises RunError if jieba is needed and
+    missing."""
     text = unicodedata.normalize("NFC", text)
     if how == "words" or text.isascii():
         return spaced(text)
@@ -86,10 +84,8 @@ def cut(text: str, how: Cut, spaced: Callable[[str], list[str]] = str.split) -> 
 
 
 def plain_words(text: str, how: Cut) -> list[str]:
-    """Lower-case words of letters, digits and their marks; everything else is a separator (ROUGE's convention).
-
-    For ASCII text these are the tokens of rouge-score's own tokeniser without stemming.
-    """
+    """Lower-case words of letters, digits and their marks; everything else is a separator (ROUGE's convention). For
+    ASCII text these are the tokens of rouge-score's own tokeniser without stemming."""
     return [part for word in cut(text, how) for part in _letters(word.lower())]
 
 
@@ -155,11 +151,8 @@ def jieba_cutter() -> Callable[[str], list[str]]:
 
 @cache
 def _cutter_of(jieba: Any) -> Callable[[str], list[str]]:
-    """The cutter with its dictionary, which takes a second to read.
-
-    It is read here because jieba itself would report on stderr, and would write and trust a cache file in the
-    folder for temporary files, where anybody may put one.
-    """
+    """The cutter with its dictionary, which takes a second to read. It is read here because jieba itself would report
+    on stderr, and would write and trust a cache file in the folder for temporary files, where anybody may put one."""
     cutter = jieba.Tokenizer()
     cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
     cutter.initialized = True
@@ -186,11 +179,9 @@ _Measure = Callable[[list[str], list[str]], float]
 
 
 def text_metric(name: str, tokens: Tokens = "auto") -> TextMetric:
-    """The metric called `name` (a key of TEXT_METRICS) as a function of text and reference.
-
-    ROUGE-L of more than 5,000 words is not computed: its table grows with the product of both lengths. Raises
-    RunError if a package is missing, here or at the first text in Chinese.
-    """
+    """The metric called `name` (a key of TEXT_METRICS) as a function of text and reference. ROUGE-L of more than
+    5,000 words is not computed: its table grows with the product of both lengths. Raises RunError if a package is
+    missing, here or at the first text in Chinese."""
     words, measure = TEXT_METRICS[name]()
     longest = _LONGEST if name == "rouge-l" else None
 

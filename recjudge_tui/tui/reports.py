@@ -116,10 +116,8 @@ def load(db: Database, project_id: int, chosen: Chosen, occasions: OccasionFilte
         return Made(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
     report = REPORTS[chosen.tab]
     values = {**_of_topic(report, topic), **_required(report, raters), **chosen.values.get(chosen.tab, {})}
-    served = dict(
-        zip((o.name for o in OCCASIONS), (occasions.contexts, occasions.start, occasions.end), strict=True)
-    )
-    values |= {name: value for name, value in served.items() if report.option(name) is not None and value}
+    served = zip(OCCASIONS, (occasions.contexts, occasions.start, occasions.end), strict=True)
+    values |= {option.name: value for option, value in served if option in report.options and value}
     try:
         return Made(chosen.tab, known, topic, raters, systems, values, make(project, report, **values))
     except NotFoundError as error:
@@ -418,17 +416,14 @@ class ReportsScreen(OccasionScreen):
         made = self.made
         if made is None or made.tab == PAPER:
             return
-        served = {option.name for option in OCCASIONS}
-        options = [option for option in REPORTS[made.tab].options if option.name not in served]
+        options = [option for option in REPORTS[made.tab].options if option not in OCCASIONS]
         names = {
             "protocol": dict.fromkeys(topic.protocol for topic in made.topics),
             "aspect": dict.fromkeys(topic.aspect for topic in made.topics),
             **dict.fromkeys(("rater", "raters", "truth", "quality", "crowd", "first", "second"), made.raters),
-            **dict.fromkeys(("systems", "system", "of", "between"), made.systems),
+            **dict.fromkeys(("systems", "system"), made.systems),
         }
         offered = {name: [(word, word) for word in words] for name, words in names.items()}
-        if made.tab == "flags":
-            del offered["of"]
         self.app.push_screen(Form(title_of(made.tab), options, made.values, offered), self._choose)
 
     def _choose(self, given: dict[str, Any] | None) -> None:

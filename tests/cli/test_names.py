@@ -1,4 +1,4 @@
-"""The project that is taken without -p."""
+"""The project that is taken without -p, and the names of options."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
@@ -55,3 +56,10 @@ def test_a_name_by_its_place_or_with_p(path: Path) -> None:
     assert ran("project", "show", "other", "-p", "films", "--db", path)[0] == 2
     code, out, _ = ran("plan", "--db", path, "--format", "json", env={"RECJUDGE_PROJECT": "nothing"})
     assert (code, out) == (1, "")
+
+
+def test_an_option_of_a_report_has_one_name_in_python_and_on_the_command_line() -> None:
+    for report in REPORTS.values():
+        for option in report.options:
+            flag = option.flag.split(",")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
+            assert option.argument or option.name.removesuffix("_") == flag, (report.name, option.name)

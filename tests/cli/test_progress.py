@@ -34,6 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     monkeypatch.setattr(progress, "TICK_S", 0.001)
+    monkeypatch.setattr(progress, "FIRST_S", 2.0)
     return Clock(monkeypatch)
 
 
@@ -75,20 +76,19 @@ def test_commands_that_may_take_long_report_progress(
 
 
 def test_without_a_terminal_the_first_line_comes_before_anything_is_counted(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
+    clock: Clock,
 ) -> None:
     """A file of lists is read to its end before the first of them is stored."""
-    monkeypatch.setattr(progress, "PLAIN_FIRST_S", 1.0)
     with redirect_stderr(io.StringIO()) as said, progress.reading("lists") as tell:
-        clock.now = 1.0
+        clock.now = 2.0
         wait_until(lambda: said.getvalue() != "", "the first line")
         clock.now = 60.0
         tell(1000, 0.5)
-        clock.now = 61.0
+        clock.now = 62.0
         wait_until(lambda: said.getvalue().count("\n") > 1, "the second line")
     assert said.getvalue().splitlines() == [
-        "reading lists, 1 s elapsed",
-        "reading lists: 1,000 rows, 50%, 61 s elapsed, about 61 s remaining",
+        "reading lists, 2 s elapsed",
+        "reading lists: 1,000 rows, 50%, 62 s elapsed, about 62 s remaining",
     ]
 
 
@@ -102,9 +102,10 @@ def test_an_inner_progress_line_replaces_the_outer_one(clock: Clock) -> None:
         wait_until(lambda: "agreement, 9 s elapsed" in screen.getvalue(), "then the outer one again")
 
 
-def test_work_that_ends_at_once_says_nothing(clock: Clock) -> None:
+def test_work_of_less_than_two_seconds_says_nothing(clock: Clock) -> None:
     before = threading.active_count()
-    with redirect_stderr(Screen()) as screen, progress.working("metrics"):
-        pass
+    with redirect_stderr(Screen()) as screen, progress.counting("metrics", "users") as tell:
+        clock.now = 1.9
+        tell(9, 10)
     assert screen.getvalue() == ""
     assert threading.active_count() == before

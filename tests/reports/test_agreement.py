@@ -100,7 +100,7 @@ def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_case
     give(project, "random", dict(zip(cases[:4], (0.0, 2.0, 2.0, 0.0), strict=True)))
     combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     judge_lists(project, "llm", dict(zip(cases[:6], BEN[:6], strict=True)))
-    table = agreement(project, raters=("llm",), truth="gold", stats=("qwk",))
+    table = agreement(project, raters=("llm",), truth="gold", stat=("qwk",))
     row = only(table, rater_a="llm", rater_b="gold")
     assert row["ceiling"] == qwk(ANNA[:6], BEN[:6], (0, 1, 2))
     assert (row["ceiling_n"], row["ceiling_rest"]) == (6, None)
@@ -112,7 +112,7 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     give(project, "cleo", dict(zip(cases, cleo, strict=True)))
     combine(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
     judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
-    options = {"raters": ("llm",), "truth": "gold", "stats": ("percent", "qwk")}
+    options = {"raters": ("llm",), "truth": "gold", "stat": ("percent", "qwk")}
     row = only(agreement(project, **options), stat="percent")
     people = [ANNA, BEN, cleo]
     same = [
@@ -174,7 +174,7 @@ def test_levels_of_explanations(project: Project) -> None:
                 project, rater, dict(zip(cases, map(float, values), strict=True)),
                 protocol_name="explanation", aspect="accuracy", kind=kind,
             )  # fmt: skip
-    options = {"stats": ("pearson",), "levels": ("dataset", "user", "pair"), "truth": "user"}
+    options = {"stat": ("pearson",), "level": ("dataset", "user", "pair"), "truth": "user"}
     table = agreement(project, **options)
     by_user = only(table, level="user")
     assert (by_user["groups"], by_user["groups_undefined"], by_user["n"]) == (3, 1, 9)
@@ -186,8 +186,8 @@ def test_levels_of_explanations(project: Project) -> None:
 def test_invalid_options(project: Project) -> None:
     two_people(project)
     for options in (
-        {"stats": ("kapa",)},
-        {"levels": ("world",)},
+        {"stat": ("kapa",)},
+        {"level": ("world",)},
         {"protocol": "duel"},
         {"missing_truth": 3.0},
         {"missing_truth": 9.0, "truth": "anna"},
@@ -252,7 +252,7 @@ def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> 
                 values[text_case(project, user, "i", "vwxyz"[at])] = float(mean)
         role: RaterKind = "judge" if kind == "judge" else "ground_truth"
         give(project, rater, values, protocol_name="explanation", aspect="accuracy", kind=role)
-    table = agreement(project, levels=("system",))
+    table = agreement(project, level=("system",))
     told = {row["stat"]: row for row in table.rows}
     assert {stat: row["value"] for stat, row in told.items()} == pytest.approx(
         {"pearson": 0.9, "spearman": 0.9, "kendall": 0.8}
@@ -263,13 +263,13 @@ def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> 
         (tanh(z - half), tanh(z + half))
     )
     assert "rank the systems alike" in table.answer
-    two = agreement(project, levels=("system",), systems=("v", "w"), stats=("pearson", "qwk"))
+    two = agreement(project, level=("system",), systems=("v", "w"), stat=("pearson", "qwk"))
     assert [(row["value"], "three systems" in str(row["note"])) for row in two.rows] == [
         (None, True),
         (None, False),
     ]
     with pytest.raises(UsageError):
-        agreement(project, levels=("system",), by="system")
+        agreement(project, level=("system",), by="system")
 
 
 def test_pairs_give_each_system_its_win_rate(project: Project) -> None:
@@ -284,7 +284,7 @@ def test_pairs_give_each_system_its_win_rate(project: Project) -> None:
     cases = {pair_case(project, "u1", *names): value for names, value in rates.items()}
     for rater in ("anna", "ben"):
         give(project, rater, dict(cases), protocol_name="pairwise")
-    row = only(agreement(project, levels=("system",)), stat="kendall")
+    row = only(agreement(project, level=("system",)), stat="kendall")
     assert (row["value"], row["n"], row["ci_low"]) == (pytest.approx(1.0), 4, None)
 
 
@@ -304,7 +304,7 @@ def test_finer_labels_roll_up_for_everybody_unless_they_are_asked_for(project: P
         (cases[1],),
     )
     assert only(agreement(project), stat="percent")["value"] == 1
-    assert only(agreement(project, fine=True, stats=("percent",)), stat="percent")["value"] == pytest.approx(
+    assert only(agreement(project, fine=True, stat=("percent",)), stat="percent")["value"] == pytest.approx(
         5 / 6
     )
     opened = OpenProject.numbered(project.db, project.id)

@@ -86,7 +86,7 @@ GIVEN = {
 }
 
 
-EVERY = {"stats": ("all",)}
+EVERY = {"stat": ("all",)}
 
 
 def of_several(path: Path) -> Project:
@@ -146,7 +146,7 @@ def scored(project_db: Path) -> Project:
 
 
 def test_all_subsets_of_every_size(scored: Project) -> None:
-    options = {"truth": "user", "aspect": "accuracy", "levels": ("dataset", "user")}
+    options = {"truth": "user", "aspect": "accuracy", "level": ("dataset", "user")}
     table = agreement(scored, ensembles=True, **options)
     assert [(row["level"], row["size"], row["subsets"]) for row in table.rows] == [
         (level, size, subsets) for level in ("dataset", "user") for size, subsets in ((1, 3), (2, 3), (3, 1))
@@ -173,7 +173,7 @@ def test_all_subsets_of_every_size(scored: Project) -> None:
 
 
 def test_a_case_counts_where_all_have_a_value(scored: Project) -> None:
-    table = agreement(scored, ensembles=True, truth="user", stats=("kendall",))
+    table = agreement(scored, ensembles=True, truth="user", stat=("kendall",))
     counted = {(row["aspect"], row["n"]) for row in table.rows}
     assert counted == {("accuracy", 24), ("satisfaction", 23)}
     assert "explanation, satisfaction: 1 of 24 cases with a truth (4.2%) left out" in " ".join(table.notes)

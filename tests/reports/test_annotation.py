@@ -44,7 +44,7 @@ def test_it_is_the_figure_of_the_agreement_report(db: Database) -> None:
     judges(db, "ana", "pointwise")
     turn = iter(range(1000))
     project = project_id(db, PROJECT)
-    options = {"protocol": "pointwise", "raters": ("ana", "ben"), "stats": ("qwk",)}
+    options = {"protocol": "pointwise", "raters": ("ana", "ben"), "stat": ("qwk",)}
     reported = agreement(Project(db, project), **options).rows[0]
     row = annotation_table(db, project).rows[0]
     assert row["n"] == reported["n"] == 16

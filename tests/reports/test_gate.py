@@ -64,7 +64,7 @@ def only(found: Table, figure: str) -> Row:
 
 def test_a_bound_is_on_the_cell_of_the_figures_own_report(project: Project) -> None:
     judged(project, "llm", *labelled(project), 0.7, 2)
-    (told,) = table(project, "agreement", raters=("llm",), truth="people", stats=("qwk",)).rows
+    (told,) = table(project, "agreement", raters=("llm",), truth="people", stat=("qwk",)).rows
     value, low = told["value"], told["ci_low"]
     assert isinstance(value, float)
     assert isinstance(low, float)
@@ -86,7 +86,7 @@ def test_a_win_rate_is_the_leaderboards_seen_from_the_first_system(project: Proj
     judge_pairs(project, "llm", dict(zip(cases, [(1.0, 1.0)] * 6 + [(0.0, 0.0)] * 4, strict=True)))
     board = table(project, "leaderboard", protocol="pairwise").rows
     for systems, value in ((("a", "b"), 0.8), (("b", "a"), 0.2)):
-        (row,) = gate(project, "llm", "win_rate=0.5", pair=systems, truth=None).rows
+        (row,) = gate(project, "llm", "win_rate=0.5", systems=systems, truth=None).rows
         own = next(cell for cell in board if cell["system"] == systems[0])
         assert (row["value"], row["ci_low"]) == pytest.approx((own["win_rate"], own["ci_low"]))
         assert (row["value"], row["reference"]) == (pytest.approx(value), " over ".join(systems))
@@ -114,7 +114,7 @@ def test_a_missing_figure_does_not_meet_a_bound(project: Project) -> None:
     assert gate(project, "llm", "qwk=-1", truth="elsewhere").rows[0]["state"] == "not met"
     (row,) = gate(project, "llm", "qwk=-1", truth="texts").rows
     assert (row["state"], row["note"]) == ("not met", "no question that both llm and texts answered")
-    (row,) = gate(project, "llm", "win_rate=0", pair=("x", "z")).rows
+    (row,) = gate(project, "llm", "win_rate=0", systems=("x", "z")).rows
     assert "has not compared" in str(row["note"])
 
 
@@ -142,7 +142,7 @@ def test_more_failures_and_fewer_wins_are_changes_for_the_worse(project: Project
     failed = [(None, None)] * 12 + [(1.0, 1.0)] * 18
     judge_pairs(project, "july", dict(zip(pairs, failed, strict=True)))
     for systems, state, change in ((("a", "b"), "not met", -0.5), (("b", "a"), "met", 0.5)):
-        found = gate(project, "june", against="may", pair=systems, truth=None)
+        found = gate(project, "june", against="may", systems=systems, truth=None)
         assert [row["figure"] for row in found.rows] == ["win_rate", "failure_rate"]
         row = only(found, "win_rate")
         assert (row["state"], row["change"]) == (state, pytest.approx(change))
@@ -194,7 +194,7 @@ def test_where_some_bounds_are_not_met_the_others_are_so_only_after_correction(p
     wins, few = {"at_least": ("win_rate=0.5",)}, {"at_most": ("failure_rate=0.1",)}
 
     def states(**bounds: object) -> list[object]:
-        found = gate(project, "llm", **{"pair": ("a", "b"), "certain": True, "truth": None, **bounds})
+        found = gate(project, "llm", **{"systems": ("a", "b"), "certain": True, "truth": None, **bounds})
         return [row["state"] for row in found.rows]
 
     assert states(**wins) == ["met"]
@@ -214,7 +214,7 @@ def test_one_bad_change_among_two_figures_needs_more_than_alone(project: Project
         judge_pairs(project, f"june{failures}", dict(zip(pairs, answers, strict=True)))
         alone, among = (
             only(
-                gate(project, f"june{failures}", against="may", pair=("a", "b"), stats=stats, truth=None),
+                gate(project, f"june{failures}", against="may", systems=("a", "b"), stat=stats, truth=None),
                 "failure_rate",
             )
             for stats in (("failure_rate",), ("failure_rate", "win_rate"))
@@ -246,7 +246,7 @@ def of_users(values: Sequence[float], first: int = 0) -> Wins:
 def change(
     project: Project, rater: str = "nightly", against: str = "nightly", **more: object
 ) -> tuple[Row, Table]:
-    options = {"pair": ("a", "b"), "stats": ("win_rate",), "truth": None, **more}
+    options = {"systems": ("a", "b"), "stat": ("win_rate",), "truth": None, **more}
     found = gate(project, rater, against=against, **options)
     (row,) = found.rows
     return row, found

@@ -24,7 +24,7 @@ def project(project_db: Path) -> Project:
 
 def planned(project: Project | None, *differences: float, **options: Any) -> list[Row]:
     opened = None if project is None else Opened.numbered(project.db, project.id)
-    given = {"differences": differences or (0.1,)} | options
+    given = {"difference": differences or (0.1,)} | options
     return list(make(opened, "plan", **given).rows)  # type: ignore[union-attr]
 
 
@@ -58,14 +58,14 @@ def test_the_planned_number_has_the_power_in_simulated_tests(
     "options",
     [
         {"ties": 0.9},
-        {"protocol": "pointwise", "differences": (0.6,), "share": 0.5},
+        {"protocol": "pointwise", "difference": (0.6,), "share": 0.5},
         {"protocol": "pointwise", "ties": 0.1},
         {"share": 0.5},
         {"protocol": "absolute"},
         {"protocol": "duel"},
-        {"between": ("a",)},
+        {"systems": ("a",)},
         {"rater": "rules"},
-        {"differences": ("x",)},
+        {"difference": ("x",)},
         {"power": 1.0},
     ],
 )
@@ -111,5 +111,5 @@ def test_shares_are_paired_by_user(project: Project) -> None:
     assert (row["system"], row["opponent"], row["label"], row["share"]) == ("a", "b", "Good", 0.4)
     assert (row["correlation"], row["seen"]) == (pytest.approx(phi), pytest.approx(0.2))
     assert row["needed"] == planned(None, protocol="pointwise", share=0.4, correlation=phi)[0]["needed"]
-    turned = planned(project, protocol="pointwise", between=("b", "a"))[0]
+    turned = planned(project, protocol="pointwise", systems=("b", "a"))[0]
     assert (turned["system"], turned["share"], turned["seen"]) == ("b", 0.6, pytest.approx(-0.2))

@@ -131,16 +131,16 @@ def test_a_line_joins_the_same_pair_or_ratings_of_periods_in_which_all_met(tmp_p
     # on the second day c met nobody, so no rating stands beside those of the first
     ratings = {row[:2]: row[4] for row in rows if row[3] == "rating"}
     assert {key for key, value in ratings.items() if value is None} == {(DAYS[1], "a"), (DAYS[1], "b")}
-    board = table(project, "leaderboard", protocol="pairwise", method="bt", served_to=DAYS[0]).rows
+    board = table(project, "leaderboard", protocol="pairwise", method="bt", to=DAYS[0]).rows
     assert {row["system"]: ratings[DAYS[0], row["system"]] for row in board} == pytest.approx(
         {row["system"]: row["score"] for row in board}
     )
     # of two systems, their own pair counts, from both sides; of one, all its pairs, from its side
     cells = ("period", "system", "opponent", "value")
-    assert rows_of(project, *cells, of=("a", "b"), until=DAYS[0]) == [
+    assert rows_of(project, *cells, systems=("a", "b"), to=DAYS[0]) == [
         (DAYS[0], "a", None, pytest.approx(2 / 3)), (DAYS[0], "b", None, pytest.approx(1 / 3)),
     ]  # fmt: skip
-    own = [row for row in rows_of(project, *cells, of=("b",), until=DAYS[0]) if row[2]]
+    own = [row for row in rows_of(project, *cells, systems=("b",), to=DAYS[0]) if row[2]]
     assert own == [(DAYS[0], "b", "a", pytest.approx(1 / 3)), (DAYS[0], "b", "c", pytest.approx(0.5))]
 
 
@@ -175,7 +175,7 @@ def test_the_period_of_another_model_has_a_note_a_setting_and_a_mark(nights: Pro
     marks = data.marks
     assert isinstance(marks, Lines)
     assert marks.changes == {2.0: "judge-2@abcdef"}
-    shares = [rows_of(nights, "value", contexts=(name,)) for name in ("home", "search")]
+    shares = [rows_of(nights, "value", context=(name,)) for name in ("home", "search")]
     assert shares == [[(1.0,)] * 3, [(0.0,)] * 3]
 
 

@@ -111,13 +111,13 @@ def test_counts_are_seen_from_the_lower_number() -> None:
     assert list(zip(total.first.tolist(), total.second.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2)]
     assert total.counts.tolist() == [[1, 0, 1], [0, 1, 1], [1, 0, 0]]
     assert total.tallies().tolist() == [[1, 1, 2], [2, 0, 1], [1, 1, 1], [0, 0, 0]]
-    assert (found.count, found.users_of_systems().tolist(), found.users_of_pairs().tolist()) == (
+    assert (found.count, found.users_of_systems.tolist(), found.users_of_pairs.tolist()) == (
         3,
         [3, 3, 2, 0],
         [2, 2, 1],
     )
     none = user_counts([], [], [], [], 3)
-    assert (none.count, none.users_of_systems().tolist()) == (0, [0, 0, 0])
+    assert (none.count, none.users_of_systems.tolist()) == (0, [0, 0, 0])
 
 
 @pytest.mark.parametrize(

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from recjudge_tui.cli import output as progress
 
-progress.PLAIN_FIRST_S = progress.PLAIN_EVERY_S
+progress.FIRST_S = progress.PLAIN_EVERY_S

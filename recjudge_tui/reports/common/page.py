@@ -22,10 +22,7 @@ class Page:
 
 def render_page(page: Page, fmt: str, screen: Screen | None = None) -> TableText:
     """The page in one of the table formats. JSON is `{title, lead, tables, settings}`; CSV and LaTeX are the tables
-    one after another, with the sentences returned beside them.
-
-    Raises UsageError for an unknown format.
-    """
+    one after another, with the sentences returned beside them. Raises UsageError for an unknown format."""
     screen = screen or Screen()
     if fmt == "json":
         from recjudge_tui.reports.common.writers import json_text

@@ -39,13 +39,14 @@ def rater_notes(raters: Iterable[Rater]) -> list[str]:
     """The notes that must accompany all figures of raters made from others and of the built-in rules."""
     named = list(raters)
     rules = sorted({rater.name for rater in named if rater.kind == "rules"})
-    return [*combined_notes(named), *map(rules_note, rules)]
+    return [*combined_notes(named), *([rules_note(*rules)] if rules else [])]
 
 
 def combined_notes(raters: Iterable[Rater]) -> list[str]:
-    """Notes on consensus and ensemble raters as references. A mean of metrics is none."""
+    """A note on consensus and ensemble raters as references. A mean of metrics is none."""
     names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not rater.of_metrics})
-    return [f"{name} is made from other raters" for name in names]
+    verb = "are" if len(names) > 1 else "is"
+    return [f"{', '.join(names)} {verb} made from other raters"] if names else []
 
 
 def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:

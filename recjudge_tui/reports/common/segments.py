@@ -18,7 +18,7 @@ from recjudge_tui.domain.occasions import (
 from recjudge_tui.domain.selection import CaseSelection, Segment, activity_levels
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.table import Column, Table, definition
+from recjudge_tui.reports.common.table import Column, Note, Table, definition
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.cases import case_periods, check_contexts, slate_periods
@@ -36,12 +36,11 @@ ACTIVITY, CONTEXT = "activity", "context"
 OF_USER = "user:"
 MOST_GROUPS = 10
 _LEVELS = 3
+_MOST_ANSWERS = 4
 _OTHER = "other"
 _CHANCE = (
-    f"with several groups, some differ by chance. Each interval is the {level_text()} interval of its own group. Adjusted p"
-    " values and"
-    " statements about separable systems, where there are any, allow for the number of groups (Bonferroni). Check a"
-    " difference between groups on new data"
+    f"groups: each interval is the {level_text()} interval of its own group; adjusted p values, and statements about"
+    " separable systems, allow for the number of groups (Bonferroni); check a difference between groups on new data"
 )
 Report = Callable[[CaseSelection], Table]
 
@@ -67,12 +66,11 @@ def segmented(
     of_lists: bool = False,
     empty: str = "nothing to report for",
 ) -> Table:
-    """The report on the cases of these occasions and systems (none: all). With `by` (ACTIVITY, CONTEXT or an attribute of
-    users), it is made once for each group, with the group in the first column; with `over`, once for each period.
-
-    `of_lists`: it is about lists, not cases. `empty`: what it means that groups have no rows; their names follow. Raises
-    NotFoundError for an unknown context or system, UsageError for an unknown attribute, and whatever the report raises.
-    """
+    """The report on the cases of these occasions and systems (none: all). With `by` (ACTIVITY, CONTEXT or an
+    attribute of users), it is made once for each group, with the group in the first column; with `over`, once for
+    each period. `of_lists`: it is about lists, not cases. `empty`: what it means that groups have no rows; their
+    names follow. Raises NotFoundError for an unknown context or system, UsageError for an unknown attribute, and
+    whatever the report raises."""
     chosen = CaseSelection(occasions, systems=systems)
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
@@ -87,6 +85,10 @@ def segmented(
         elif by is not None:
             found = segments(db, project_id, by, occasions, of_lists=of_lists)
         table = _segmented(report, str(by or over), found, chosen, empty) if found.groups else report(chosen)
+        if over is not None and not found.groups:
+            what = "list" if of_lists else "case"
+            reason = f"not split by {over}: no {what} has a time when it was served, so all are together"
+            table = replace(table, notes=(Note(reason, "warning"), *table.notes))
     return about_occasions(about_systems(table, systems), occasions)
 
 
@@ -104,16 +106,24 @@ def _segmented(report: Report, by: str, found: Segments, chosen: CaseSelection, 
         return Table(title, (column, *shown), rows)
 
     without = [one_line(group.name, 60) for group, table in tables if not table.rows]
-    notes = [
-        f"{many} groups were compared; {_CHANCE}" if many > 1 else "there is only one group",
-        *found.notes,
-    ]
+    notes = [f"{many} groups were compared: some differ by chance" if many > 1 else "there is only one group"]
+    notes += [*found.notes, *([definition(_CHANCE)] if many > 1 else [])]
     notes += [f"{empty}: {', '.join(without)}"] if without else []
     briefs = [(group, table.brief) for group, table in tables if table.brief is not None]
     brief = stacked(briefs, max((part.columns for _, part in briefs), key=len)) if briefs else None
     settings = {**first.settings, "by": by, "segments": [group.name for group in found.groups]}
     whole = stacked(tables, first.columns)
-    return replace(whole, notes=(*notes, *_notes(tables)), settings=settings, brief=brief)
+    answer = _answer(tables)
+    return replace(whole, notes=(*notes, *_notes(tables)), settings=settings, answer=answer, brief=brief)
+
+
+def _answer(tables: Collection[tuple[Segment, Table]]) -> str:
+    """The answers of the first groups, each behind the names of those that it holds for."""
+    answers = ((table.answer, one_line(group.name, 40)) for group, table in tables if table.answer)
+    said = list(grouped(answers).items())
+    texts = [f"{', '.join(names)}: {answer}" for answer, names in said[:_MOST_ANSWERS]]
+    more = sum(len(names) for _, names in said[_MOST_ANSWERS:])
+    return " ".join([*texts, *([f"{quantity(more, 'more group')}."] if more else [])])
 
 
 def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
@@ -164,10 +174,8 @@ def occasions_note(occasions: OccasionFilter) -> str:
 def segments(
     db: Database, project_id: int, by: str, occasions: OccasionFilter, *, of_lists: bool
 ) -> Segments:
-    """The groups of users or contexts, at most MOST_GROUPS of them and one for the rest.
-
-    Raises UsageError for an attribute that no user has.
-    """
+    """The groups of users or contexts, at most MOST_GROUPS of them and one for the rest. Raises UsageError for an
+    attribute that no user has."""
     if by == CONTEXT:
         return _by_context(context_counts(db, project_id, occasions, of_lists=of_lists), of_lists)
     if by == ACTIVITY:
@@ -217,7 +225,7 @@ def _by_activity(counts: dict[str, int]) -> Segments:
     levels = activity_levels(counts, _LEVELS)
     names = [quantity(x.high, "event") if x.low == x.high else f"{x.span} events" for x in levels]
     groups = tuple(Segment(name, "user", x.users) for name, x in zip(names, levels, strict=True))
-    note = (
+    note = definition(
         "activity: users in thirds by the number of their events that a judge may be shown, held-out ones apart; users with"
         " equal numbers share a group, and users without events are one"
     )
@@ -231,7 +239,7 @@ def _by_attribute(db: Database, project_id: int, attribute: str) -> Segments:
         raise UsageError(
             f"no user has an attribute “{one_line(attribute, 60)}”",
             f"Available: {known}." if known else "No user has attributes.",
-            f"{ACTIVITY} and {CONTEXT} are groups too.",
+            f"Groups may also be by {ACTIVITY} and {CONTEXT}.",
         )
     users = grouped((value, user) for user, value in values.items())
     by_size = sorted(users, key=lambda value: (-len(users[value]), value))

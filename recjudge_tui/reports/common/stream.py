@@ -50,11 +50,9 @@ def format_of(path: Path) -> ExportFormat:
 
 def write_rows(columns: Sequence[str], rows: Rows, fmt: ExportFormat, target: Path | TextIO) -> ExportCounts:
     """Write rows under these column names. A file is written whole or not at all: first beside its place, then moved.
-
     In CSV, text cells that a spreadsheet would run get a leading apostrophe; numbers are unchanged. A dict or a list
-    becomes JSON text in CSV and Parquet. Raises RecjudgeError when the file cannot be written, and for Parquet without
-    pyarrow.
-    """
+    becomes JSON text in CSV and Parquet. Raises RecjudgeError when the file cannot be written, and for Parquet
+    without pyarrow."""
     if fmt != PARQUET:
         with text_file(target) as file:
             if fmt == "csv":

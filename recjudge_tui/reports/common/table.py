@@ -53,12 +53,9 @@ def note_kind(note: str) -> NoteKind:
 @dataclass(frozen=True)
 class Column:
     """`name` is the key in a row and in JSON, `label` what people read. Ids are of kind text, even if they are
-    numbers.
-
-    A cell of kind statistic holds the statistic's name; people read its label. `minor` columns may be hidden on a
-    narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end. `level`: the
-    confidence of the interval of which the column is an end.
-    """
+    numbers. A cell of kind statistic holds the statistic's name; people read its label. `minor` columns may be hidden
+    on a narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end.
+    `level`: the confidence of the interval of which the column is an end."""
 
     name: str
     label: str
@@ -86,6 +83,7 @@ _SHARED = {
         Column("ci_low", "CI low", "ci"), Column("ci_high", "CI high", "ci"), Column("rank", "Rank", "int"),
         Column("n", "n", "int"), Column("users", "Users", "int"), Column("count", "Count", "int"),
         Column("failed", "Failed", "int"), Column("p", "p", "float", decimals=4),
+        Column("p_holm", "p (Holm)", "float", decimals=4),
     )
 }  # fmt: skip
 
@@ -121,13 +119,11 @@ def whole(row: Row, name: str) -> int:
 
 @dataclass(frozen=True)
 class Table:
-    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
-
-    `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people read first;
-    `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row, by name; of the
-    formats only JSON has them.
-    Raises ValueError for a cell that is NaN or infinite, or that has no column.
-    """
+    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in
+    `note`). `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people
+    read first; `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row,
+    by name; of the formats only JSON has them. Raises ValueError for a cell that is NaN or infinite, or that has no
+    column."""
 
     title: str
     columns: tuple[Column, ...]
@@ -149,13 +145,11 @@ class Table:
 
 
 def readable(
-    table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some"
+    table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some", most: int = MOST_ROWS
 ) -> tuple[Table, bool]:
-    """The table as people read it, and whether something was left out.
-
-    Its brief form and the first MOST_ROWS rows unless `whole`; definitions only with `explain`; `notes`: all, some (the
-    warnings, and MOST_NOTES in all) or none.
-    """
+    """The table as people read it, and whether something was left out. Its brief form and the first `most` rows
+    unless `whole`; definitions only with `explain`; `notes`: all, some (the warnings, and MOST_NOTES in all) or
+    none."""
     seen = table
     if table.brief is not None and table.rows and not whole:
         seen = replace(table.brief, answer=table.answer, notes=table.notes)
@@ -165,10 +159,12 @@ def readable(
     said = [*by_kind["warning"], *by_kind["data"]]
     kept = {"all": said, "none": []}.get(notes, said[: max(MOST_NOTES, len(by_kind["warning"]))])
     kept = [*kept, *(by_kind["definition"] if explain else [])]
-    rows = seen.rows if whole else seen.rows[:MOST_ROWS]
+    rows = seen.rows if whole else seen.rows[:most]
+    # a narrow screen hides minor columns
+    seen = replace(seen, columns=tuple(replace(c, minor=False) for c in seen.columns)) if whole else seen
     if len(rows) < len(seen.rows):
         kept.append(f"{len(rows)} of {len(seen.rows):,} rows")
-    left_out = seen is not table or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
+    left_out = (seen is not table and not whole) or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
     return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
 
 
@@ -194,8 +190,7 @@ def titled(table: Table, title: str) -> Table:
 
 def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, ...]:
     """The tables with only these columns, in this order; a table that has none of them is unchanged. A column may be
-    given by its name or its label. Raises UsageError for a column that no table has, naming the existing ones.
-    """
+    given by its name or its label. Raises UsageError for a column that no table has, naming the existing ones."""
     known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
     labels = {column.label.lower(): column.name for table in tables for column in table.columns}
     wanted = list(dict.fromkeys(name if name in known else labels.get(name.lower(), name) for name in names))
@@ -237,11 +232,12 @@ UNBOUNDED = 10_000
 
 
 class Screen(NamedTuple):
-    """The output: its width in cells, and whether it shows bold and dim text and non-ASCII characters."""
+    """The output: its size in cells, and whether it shows bold and dim text and non-ASCII characters."""
 
     width: int = 80
     styled: bool = False
     unicode: bool = True
+    lines: int = 24
 
 
 _WRITERS = {
@@ -287,11 +283,9 @@ def write_table(table: Table, fmt: str = "text", out: Path | None = None) -> Non
 
 
 def put_written(write: Callable[[Screen], TableText], out: Path | None = None) -> None:
-    """Write the output of `write` to a file (whole or not at all) or to stdout; notes go to stderr.
-
-    Raises StoreError when the file cannot be written.
-    """
-    written = write(_stdout_screen() if out is None else Screen(width=100))
+    """Write the output of `write` to a file (whole or not at all) or to stdout; notes go to stderr. Raises StoreError
+    when the file cannot be written."""
+    written = write(stdout_screen() if out is None else Screen(width=100))
     for note in written.notes:
         sys.stderr.write(f"{safe_text(note)}\n")
     if out is None:
@@ -322,7 +316,7 @@ def writing(out: Path) -> Iterator[None]:
         raise StoreError(f"{out} cannot be written", f"{error.strerror}.", "Choose another place.") from error
 
 
-def _stdout_screen() -> Screen:
+def stdout_screen() -> Screen:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     unicode = encoding.startswith(("utf", "gb18030"))
     import shutil
@@ -333,4 +327,5 @@ def _stdout_screen() -> Screen:
         across = int(wanted) if wanted.isdecimal() else 0
         return Screen(max(40, across) if across else UNBOUNDED, unicode=unicode)
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
-    return Screen(max(40, shutil.get_terminal_size().columns), not plain, unicode)
+    across, down = shutil.get_terminal_size()
+    return Screen(max(40, across), not plain, unicode, max(24, down))

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OVER, OccasionFilter, Over, period_order
-from recjudge_tui.domain.options import ASPECT, PROTOCOL, RATER, TRUTH, Option
+from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.reports import figures as of
 from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.figures.marks import (
     CI,
@@ -99,8 +100,8 @@ class About:
 
         given, occasions = self.options(name, **options)[0], self.cases.occasions
         return table_of(
-            self.project, name, systems=self.cases.systems, contexts=occasions.contexts,
-            served_from=occasions.start, served_to=occasions.end, **given,
+            self.project, name, systems=self.cases.systems, context=occasions.contexts,
+            from_=occasions.start, to=occasions.end, **given,
         )  # fmt: skip
 
     def figure(
@@ -420,7 +421,7 @@ def _trend(about: About) -> Figure:
     about.need("rater")
     table = on_cases(
         about.project, "trend", replace(about.cases, systems=()), over=over, protocol=topic.protocol, rater=rater,
-        aspect=topic.aspect, metrics=("none",), of=about.cases.systems,
+        aspect=topic.aspect, metrics=("none",), systems=about.cases.systems,
     )  # fmt: skip
     rows = tuple(
         row for row in table.rows if row["rater"] == rater and row["system"] is not None
@@ -522,7 +523,7 @@ def _ensembles(about: About) -> Figure:
     about.need("truth")
     members = tuple(name for name in about.named if name != truth)
     table = about.report(
-        "agreement", truth=truth, stats=(stat,), levels=(level,), raters=members, ensembles=True
+        "agreement", truth=truth, stat=(stat,), level=(level,), raters=members, ensembles=True
     )
     rows = table.rows
     quartiles = "; ".join(
@@ -743,33 +744,6 @@ def _ends(row: Row, low: str, high: str = "") -> str:
 
 # ---- the declarations ------------------------------------------------------------------------------------------------
 
-_RATER = RATER.but(help="Figures only. Default: the first judge; leaderboard: all.", label="judged by")
-_TRUTH = TRUTH.but(
-    help="Figures only. Default: users, a consensus, an annotator.", metavar="T", label="truth"
-)
-_METHOD = Option(
-    "method", str, "leaderboard: as in the command; calibration: isotonic or temperature.", flag="--method",
-    metavar="NAME", label="method",
-)  # fmt: skip
-_STAT = Option(
-    "stat", str, "runs (default qwk, pearson for scores), ensembles (pearson).", flag="--stat", metavar="NAME",
-    label="statistic",
-)  # fmt: skip
-_LEVEL = Option(
-    "level", str, "ensembles: dataset, user or pair.", flag="--level", metavar="NAME", label="level"
-)
-_METRIC = Option(
-    "metric", str, "q-metric: auc, ndcg@10, ...", flag="--metric", metavar="NAME", label="metric"
-)
-_OVER = Option("over", str, "trend: day, week, month or import.", flag="--over", metavar="PERIOD", label="by")
-_OF = Option("of", str, "flags: lists or items.", flag="--of", metavar="UNIT", label="share of")
-_SYSTEM = Option(
-    "system", str, "q-matrix of many systems: those next to S. Default: first and last.", flag="--system", metavar="S",
-    label="systems next to",
-)  # fmt: skip
-_SHOW = Option("show", str, "flags: table, intervals or ranks.", flag="--show", metavar="FORM", label="as")
-_STAGE = Option("stage", str, "Which confidence is in front.", label="confidence")
-
 _PAIRS: dict[str, Any] = {
     "suits": lambda facts: facts.of_pairs,
     "lacks": "this figure counts wins between two lists, and {} judges one thing at a time",
@@ -778,54 +752,49 @@ _PAIRS: dict[str, Any] = {
 FIGURES: dict[str, FigureKind] = {
     "confusion": FigureKind(
         "confusion", "the labels of one rater by the labels of another",
-        (_RATER.but(label="rater"), _TRUTH.but(label="against")), _confusion, "count", _cell_cases,
+        (of.JUDGE.but(label="rater"), of.AGAINST.but(label="against")), _confusion, "count", _cell_cases,
     ),
     "q-matrix": FigureKind(
-        "Q matrix", "each system against each, with intervals", (_RATER, _SYSTEM), _q_matrix, "q", _pair_cases, **_PAIRS,
+        "Q matrix", "each system against each, with intervals", (of.JUDGE, of.SYSTEM), _q_matrix, "q", _pair_cases, **_PAIRS,
     ),
     "q-metric": FigureKind(
-        "Q and metric", "Q of each system against an offline metric", (_RATER, _METRIC), _q_metric, "q", **_PAIRS,
+        "Q and metric", "Q of each system against an offline metric", (of.JUDGE, of.METRIC), _q_metric, "q", **_PAIRS,
     ),
     "ensembles": FigureKind(
-        "ensembles", "correlation of the mean of 1 to K raters with a truth", (_TRUTH, _STAT, _LEVEL), _ensembles, "mean",
+        "ensembles", "correlation of the mean of 1 to K raters with a truth", (of.AGAINST, of.STAT, of.LEVEL), _ensembles,
+        "mean",
     ),
     "runs": FigureKind(
-        "runs", "agreement of each run with a truth, in time order", (_TRUTH, _STAT), _runs, "value", _run_cases,
+        "runs", "agreement of each run with a truth, in time order", (of.AGAINST, of.STAT), _runs, "value", _run_cases,
     ),
     "calibration": FigureKind(
         "calibration", "how often a judge is right at each confidence",
-        (_RATER.but(label="rater"), _TRUTH, _METHOD, _STAGE), _calibration, "accuracy", _bin_cases,
+        (of.JUDGE.but(label="rater"), of.AGAINST, of.METHOD, of.STAGE), _calibration, "accuracy", _bin_cases,
     ),
     "label-shares": FigureKind(
-        "label shares", "labels of each system as stacked bars", (_RATER,), _label_shares, "share",
+        "label shares", "labels of each system as stacked bars", (of.JUDGE,), _label_shares, "share",
         suits=lambda facts: bool(facts.labels) and not facts.of_pairs,
         lacks="this figure counts labels of single lists or texts, and {} gives no such labels",
     ),
     "leaderboard": FigureKind(
-        "leaderboard", "systems ranked, with intervals", (_RATER, _METHOD.but(label="ranking")), _leaderboard, "score",
+        "leaderboard", "systems ranked, with intervals", (of.JUDGE, of.METHOD.but(label="ranking")), _leaderboard, "score",
     ),
     "trend": FigureKind(
-        "trend", "how each system is judged over time", (_RATER, _OVER), _trend, "value", _period_cases,
+        "trend", "how each system is judged over time", (of.JUDGE, of.OVER), _trend, "value", _period_cases,
     ),
     "flags": FigureKind(
-        "flags", "what is flagged in the lists of each system", (_RATER.but(label="flagged by"), _OF, _SHOW), _flags,
+        "flags", "what is flagged in the lists of each system", (of.JUDGE.but(label="flagged by"), of.OF, of.SHOW), _flags,
         "share", _flagged, suits=lambda facts: facts.unit == "list",
         lacks="this figure counts flagged items of single lists, and {} judges no single lists",
     ),
 }  # fmt: skip
-# the options that every figure has come first
-COMMON = (
-    PROTOCOL.but(help="Figures only. Default: the question most raters answered."),
-    ASPECT.but(help="Figures only. Default: overall."),
-)
-OPTIONS = (*COMMON, _RATER, _TRUTH, _METHOD, _STAT, _LEVEL, _METRIC, _OVER, _OF, _SYSTEM, _SHOW)
 
 
 def options_of(name: str) -> tuple[Option, ...]:
     """The options of a figure on the command line. Raises UsageError for an unknown figure."""
     if name not in FIGURES:
         raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
-    return (*COMMON, *(option for option in FIGURES[name].options if option.flag))
+    return (*of.COMMON, *(option for option in FIGURES[name].options if option.flag))
 
 
 def figure(
@@ -848,7 +817,7 @@ def figure(
 
     known, given = options_of(name), given or {}
     if strict and (
-        unknown := [option for option in given if option not in {o.name for o in (*known, _STAGE)}]
+        unknown := [option for option in given if option not in {o.name for o in (*known, of.STAGE)}]
     ):
         listed = ", ".join(option.name for option in known)
         raise UsageError(f"the figure {name} has no option {unknown[0]}", f"It has {listed}.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median_low
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, parse_filter, whole_term
@@ -198,7 +197,8 @@ def axis(marks: Iterable[Mark], *levels: float | None, doublings: bool = False) 
         if m.low is not None and m.value is not None and m.high is not None
     ]
     arms = [max(middle - first, last - middle) for first, middle, last in spans]
-    reach = max(high - low, 3 * median_low(arms)) if arms else 0.0
+    # the lower one of two in the middle
+    reach = max(high - low, 3 * sorted(arms)[(len(arms) - 1) // 2]) if arms else 0.0
     ends = [end for span in spans for end in span if low - reach <= end <= high + reach]
     low, high = min([low, *ends]), max([high, *ends])
     return (2.0**low, 2.0**high) if doublings else (low, high)

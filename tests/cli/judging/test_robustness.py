@@ -73,7 +73,7 @@ def test_a_run_in_the_background_is_not_interrupted(db: Database) -> None:
 def test_three_prompts_over_a_real_server(db: Database, openai_server: ServerProcess) -> None:
     words = ["--judge", "openai:hash-judge", "--base-url", f"{openai_server.url}/v1", "--sample", "6"]
     found = table(db, "ablation", *words)
-    names = [f"openai:hash-judge {arm}" for arm in ("generic", "overspecified", "saer")]
+    names = [f"hash-judge {arm}" for arm in ("generic", "overspecified", "saer")]
     own = [row for row in found["rows"] if row.get("against") is None and row["lists"] == "published"]
     assert [row["rater"] for row in own] == names
     assert [row["prompt"] for row in own] == ["generic-media@1", "overspecified-media@1", "pairwise-media@1"]

@@ -67,7 +67,15 @@ def test_a_run_without_a_judge_takes_that_of_the_settings(db: Database, tmp_path
     assert "config.toml:2: “judge” must be text" in err
 
 
-@pytest.mark.parametrize(("key", "code", "runs"), [("y", 0, 2), ("n", 130, 1)])
+def test_a_run_of_what_is_judged_already_says_so_in_one_line(db: Database) -> None:
+    words = ("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)
+    assert ran(*words)[0] == 0
+    code, out, err = ran(*words)
+    assert (code, out, err.count("\n")) == (0, "", 1)
+    assert "already judged these 6 cases" in err
+
+
+@pytest.mark.parametrize(("key", "code", "runs"), [("y", 0, 2), ("n", 0, 1)])
 def test_at_a_terminal_it_asks_before_it_judges_again(db: Database, key: str, code: int, runs: int) -> None:
     words = ("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)
     assert ran(*words)[0] == 0

@@ -120,7 +120,7 @@ def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys
         (
             ("--by", "height"),
             2,
-            "no user has an attribute “height” Available: age, plan. activity and",
+            "no user has an attribute “height” Available: age, plan. Groups may also be by activity",
         ),
         (("--context", "desk"), 1, "no context “desk” in this project There are “” (none), “cart”, “home”."),
         (("--context", "desk", "--by", "plan"), 1, "no context “desk”"),

@@ -100,23 +100,23 @@ def test_agreement_uses_each_scale(db: Database, project: int) -> None:
     (scales,) = [note for note in table.notes if note.startswith("scales: ")]
     assert "useful 0 to 10" in scales
     assert "tone warm | cold | odd (categories without an order)" in scales
-    linear = agreement(Project(db, project), aspect="useful", stats=("ac2", "spearman"))
+    linear = agreement(Project(db, project), aspect="useful", stat=("ac2", "spearman"))
     useful = [[given[1] for given in rater] for rater in (ANN, BEN)]
     assert linear.rows[1]["value"] == pytest.approx(spearmanr(*useful).statistic)
 
 
 def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, project: int) -> None:
-    options = {"aspect": "tone", "stats": ("qwk", "pearson", "bias", "alpha_nominal")}
+    options = {"aspect": "tone", "stat": ("qwk", "pearson", "bias", "alpha_nominal")}
     by_stat = {row["stat"]: row for row in agreement(Project(db, project), **options).rows}
     for stat in ("qwk", "pearson", "bias"):
         assert by_stat[stat]["value"] is None
         assert "categories without an order" in str(by_stat[stat]["note"])
     assert by_stat["alpha_nominal"]["value"] is not None
-    every = agreement(Project(db, project), aspect="tone", stats=("all",))
+    every = agreement(Project(db, project), aspect="tone", stat=("all",))
     assert {row["stat"] for row in every.rows} == {"percent", "kappa", "ac1", "alpha_nominal"}
     together = agreement(Project(db, project), together=True, aspect="tone")
     assert {row["stat"] for row in together.rows} == {"alpha_nominal", "fleiss", "ac1"}
-    asked = agreement(Project(db, project), together=True, aspect="tone", stats=("ac2", "fleiss"))
+    asked = agreement(Project(db, project), together=True, aspect="tone", stat=("ac2", "fleiss"))
     assert [row["stat"] for row in asked.rows] == ["fleiss"]
     assert any("no ac2: the answers are categories" in note for note in asked.notes)
     by_label = agreement(Project(db, project), by_label=True, aspect="tone")

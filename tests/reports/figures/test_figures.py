@@ -35,7 +35,7 @@ REPORTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "confusion": ("agreement", {"raters": ("good", "anna"), "confusion": True}, ("label_a", "label_b")),
     "q-matrix": ("leaderboard", {"rater": "good", "table": "matrix"}, ("system", "opponent")),
     "ensembles": ("agreement", {"truth": "anna", "ensembles": True}, ("size",)),
-    "runs": ("agreement", {"truth": "anna", "stats": ("qwk",)}, ("rater",)),
+    "runs": ("agreement", {"truth": "anna", "stat": ("qwk",)}, ("rater",)),
     "label-shares": ("leaderboard", {"rater": "good", "method": "share"}, ("system", "label")),
     "leaderboard": ("leaderboard", {"method": "winrate"}, ("system", "rater")),
     "trend": ("trend", {"rater": "good", "over": "day"}, ("system", "period")),

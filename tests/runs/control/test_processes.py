@@ -242,7 +242,7 @@ def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
 ) -> None:
     run = slow_run(db, openai_server, users=40)
     own_pace = (
-        "import sys, recjudge_tui.cli.output as progress; progress.PLAIN_FIRST_S = 0.1\n"
+        "import sys, recjudge_tui.cli.output as progress; progress.FIRST_S = 0.1\n"
         "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
     )
     process = subprocess.Popen(

@@ -125,7 +125,7 @@ def test_the_same_seed_meets_the_same_cases_in_the_same_positions_from_the_cache
     assert keys_of(db, again) == keys_of(db, first)
     assert db.value("SELECT count(*) FROM cases") == cases
     assert db.value("SELECT count(*) FROM calls WHERE run_id = ? AND cached_from IS NULL", (again,)) == 0
-    assert [row["name"] for row in db.rows("SELECT name FROM raters")] == ["openai:hash-judge"]
+    assert [row["name"] for row in db.rows("SELECT name FROM raters")] == ["hash-judge"]
 
 
 def test_another_seed_draws_other_users_and_a_user_drawn_again_meets_the_same_lists(db: Database) -> None:

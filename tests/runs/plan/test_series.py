@@ -188,3 +188,12 @@ def test_a_failed_verdict_replaces_no_valid_one(db: Database) -> None:
     work(db.path, second)
     assert db.value("SELECT count(*) FROM verdicts WHERE state = 'failed'") == 0
     assert len(verdicts(db, first)) + len(verdicts(db, second)) == 8
+
+
+def test_a_rater_has_the_short_name_of_its_model_and_another_providers_model_a_number(db: Database) -> None:
+    make_project(db)
+    for spec in ("openai:org/smollm2", "ollama:smollm2", "ollama:llama3.1:8b", "anthropic:smollm2"):
+        planned(db, rater=SERIES, judge=JudgeSpec(spec=spec), protocol="pointwise")
+    assert raters(db) == ["llama3.1:8b", "smollm2", "smollm2 #2", "smollm2 #3"]
+    planned(db, rater=SERIES, judge=JudgeSpec(spec="ollama:smollm2"), protocol="pairwise")
+    assert raters(db) == ["llama3.1:8b", "smollm2", "smollm2 #2", "smollm2 #3", "smollm2 pairwise"]

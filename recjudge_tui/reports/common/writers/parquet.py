@@ -14,11 +14,9 @@ _BATCH = 20_000
 
 
 def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[Any]], target: Path | BinaryIO) -> int:
-    """Write rows of texts, numbers and None under these column names; returns their number.
-
-    A column without a value has the type text. The whole table is held in memory in Arrow's compact form. Raises
-    RecjudgeError without pyarrow.
-    """
+    """Write rows of texts, numbers and None under these column names; returns their number. A column without a value
+    has the type text. The whole table is held in memory in Arrow's compact form. Raises RecjudgeError without
+    pyarrow."""
     pa, parquet = _pyarrow()
     stream = iter(rows)
     parts = []

@@ -40,13 +40,10 @@ class _Layout(NamedTuple):
 
 
 def write(table: Table, screen: Screen) -> TableText:
-    """A table if it fits, else one line per value.
-
-    The two ends of an interval share a column, empty columns are left out, and notes of rows are printed below. If the
-    table is too wide, it is reduced step by step: columns with the same text in all rows move above it, columns that
-    repeat another's values are dropped, rows are grouped under a heading, and minor columns are hidden (and named
-    below).
-    """
+    """A table if it fits, else one line per value. The two ends of an interval share a column, empty columns are left
+    out, and notes of rows are printed below. If the table is too wide, it is reduced step by step: columns with the
+    same text in all rows move above it, rows are grouped under a heading, and minor columns are hidden (and named
+    below)."""
     from rich.text import Text
 
     out = io.StringIO()
@@ -55,8 +52,9 @@ def write(table: Table, screen: Screen) -> TableText:
     layout = _layout(columns, screen.width)
     if table.answer:
         console.print(Text(one_line(table.answer, _LONGEST_NOTE), style="bold"))
-    console.print(Text(one_line(table.title, _LONGEST_TITLE), style="dim" if table.answer else "bold"))
-    if not table.rows:
+    if table.rows or not table.answer:
+        console.print(Text(one_line(table.title, _LONGEST_TITLE), style="dim" if table.answer else "bold"))
+    if not table.rows and not table.answer:
         console.print(Text("no rows"))
     if layout.common:
         console.print(Text(" · ".join(layout.common), style="dim"))
@@ -111,7 +109,7 @@ def _layout(columns: list[TextColumn], width: int) -> _Layout:
     if len(columns[0].cells) > 1:
         columns, common = _hoisted(columns)
     if _least(columns) > width:
-        columns = [_compact(column) for column in _without_repeats(columns)]
+        columns = [_compact(column) for column in columns]
     slim = [column for column in columns if not column.minor]
     if _least(slim, whole_words=True) > width:
         heads = _heading_column(slim)
@@ -130,19 +128,6 @@ def _compact(column: TextColumn) -> TextColumn:
     if not column.interval or any("-" in cell for cell in column.cells):
         return column
     return column._replace(cells=[cell.replace(" to ", UNDEFINED) for cell in column.cells])
-
-
-def _without_repeats(columns: list[TextColumn]) -> list[TextColumn]:
-    """Without columns that show the same fractions as an earlier one, such as a score that is Q.
-
-    A minor column never hides another one, because it may itself be hidden in a narrow terminal.
-    """
-    kept: list[TextColumn] = []
-    for column in columns:
-        fractions = column.number and any("." in cell for cell in column.cells)
-        if not (fractions and any(column.cells == other.cells and not other.minor for other in kept)):
-            kept.append(column)
-    return kept
 
 
 def _heading_column(columns: list[TextColumn]) -> TextColumn | None:
@@ -243,10 +228,8 @@ def _least(columns: list[TextColumn], *, whole_words: bool = False) -> int:
 
 
 def _widths(columns: list[TextColumn], width: int) -> list[int]:
-    """The widths of columns that fit: their minimum widths, without broken words if there is room.
-
-    The remaining width goes to the columns that lack least, so that few are wrapped.
-    """
+    """The widths of columns that fit: their minimum widths, without broken words if there is room. The remaining
+    width goes to the columns that lack least, so that few are wrapped."""
     whole_words = _least(columns, whole_words=True) <= width
     widths = [_narrowest(column, whole_words=whole_words) for column in columns]
     lacking = [_natural(column) - least for column, least in zip(columns, widths, strict=True)]
