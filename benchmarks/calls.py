@@ -1,4 +1,4 @@
-"""Judging with servers that answer in 500 or 50 ms or at once, everything stored, compared with the time the server needs."""
+"""Judging with servers that answer in 500 or 50 ms or at once, everything stored, compared with the time that takes."""
 
 from __future__ import annotations
 

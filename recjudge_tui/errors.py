@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recjudge_tui.domain.steps import Step
+    from recjudge_tui.steps import Step
 
 
 class RecjudgeError(Exception):

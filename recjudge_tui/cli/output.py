@@ -20,9 +20,9 @@ from recjudge_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.run import Progress
-    from recjudge_tui.domain.steps import Action, Step
     from recjudge_tui.reports.common.page import Page
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.steps import Action, Step
     from recjudge_tui.store.database import Database
 
     Output: TypeAlias = Table | Page | str

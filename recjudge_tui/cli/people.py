@@ -12,16 +12,15 @@ from recjudge_tui.cli.app import has_terminal, open_adjudication, open_annotatio
 from recjudge_tui.cli.command import in_database, in_project, project_report, report_commands
 from recjudge_tui.cli.options import ProtocolChoice, output_option, with_options
 from recjudge_tui.cli.output import narrate
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.options import SEED as DRAWN
 from recjudge_tui.domain.options import SYSTEMS, Option
-from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.domain.run_options import SEED
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-    from recjudge_tui.domain.run_options import Stratify
     from recjudge_tui.people.task_files import TaskFormat
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
@@ -368,7 +367,8 @@ def annotate_export(
     tasks = open_tasks(project.db, project.id, annotator, protocol)
     beside = write_tasks(tasks, fmt, out or sys.stdout)
     narrate(
-        f"{len(tasks.tasks):,} tasks of {annotator} ({tasks.protocol}) written" + (f" to {out}" if out else "")
+        f"{len(tasks.tasks):,} tasks of {annotator} ({tasks.protocol}) written"
+        + (f" to {out}" if out else "")
     )
     if beside is not None:
         narrate(f"{_BESIDE[fmt]} written to {beside}")

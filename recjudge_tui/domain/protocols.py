@@ -85,8 +85,7 @@ ZHANG = PublishedForm(
     "Zhang et al. 2024",
     {"reasoning": "none", "history": 0, "profile": "none", "keep_example_pair": True, **_ONCE},
     (
-        "scores without reasoning, and their form last: statements, scale, earlier ratings, the request to take the user's "
-        "place, the text, the scores",
+        "scores without reasoning, their form last: statements, scale, earlier ratings, the user's place, text, scores",
         "words only for 1 and 5 of the scale",
         "a missing score of a user as 3 and of the judge as 0, where agreement is asked for as published",
     ),

@@ -35,6 +35,7 @@ from recjudge_tui.files import small_file
 from recjudge_tui.importers.columns import KNOWN
 from recjudge_tui.importers.reader import (
     DECODER,
+    UTF8,
     UTF8_OR_LATIN1,
     Contents,
     Dialect,
@@ -47,7 +48,6 @@ from recjudge_tui.importers.reader import (
     json_keys,
     lines_match,
     read_table,
-    sample_of,
     stem,
 )
 from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, html_text, shown, storable
@@ -61,7 +61,7 @@ else:
 SIDES = ("systems", "shown")
 _DIALECT = ("encoding", "header", "delimiter", "quote", "line", "suffix", "within", "entries")
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
-_HOME = Path(__file__).with_name("layouts")
+LAYOUTS = Path(__file__).with_name("layouts")
 
 
 class Request(NamedTuple):
@@ -413,10 +413,10 @@ def load_declaration(path: Path) -> Declaration:
         raise InputError(
             f"{path}: “{'.'.join(map(str, where))}” {error}", next_step="See docs/mapping.md."
         ) from None
-    name = settings.name or (path.stem if path.parent == _HOME else path.name)
+    name = settings.name or (path.stem if path.parent == LAYOUTS else path.name)
     digest = hashlib.sha256(raw).hexdigest()
     about = (settings.about, settings.layout, settings.decimal, dialect, settings.files, settings.parts)
-    return Declaration(name, digest, *about, kinds, path.parent == _HOME)
+    return Declaration(name, digest, *about, kinds, path.parent == LAYOUTS)
 
 
 def _dialect(table: dict[str, Any], default: Dialect) -> Dialect:
@@ -977,73 +977,5 @@ def with_points(rows: Iterator[Row], names: Sequence[str]) -> Iterator[Row]:
 
 def shipped_file(name: str) -> Path | None:
     """The file of a shipped layout."""
-    path = _HOME / f"{name}.toml"
-    return path if path.name in {file.name for file in _HOME.glob("*.toml")} else None
-
-
-@lru_cache(maxsize=1)
-def shipped() -> tuple[Layout, ...]:
-    """The layouts of `layouts/`, by file name."""
-    return tuple(declared_layout(load_declaration(path)) for path in sorted(_HOME.glob("*.toml")))
-
-
-def declared_layout(declared: Declaration) -> Layout:
-    """The layout that a declaration describes."""
-
-    def choices(sample: Sample) -> tuple[Choice, ...]:
-        found = []
-        for kind in declared.kinds:
-            part = declared.part_of(sample, kind)
-            if part is not None and part.choices:
-                found.append(Choice(kind, part.choices[0], *part.choices[1:2]))
-        return tuple(found) if len(found) > 1 else ()
-
-    def rows(request: Request) -> Iterator[Row]:
-        part = declared.part_of(sample_of(request.path, declared.encoding), request.kind)
-        only = declared.kinds.get(request.kind, ())
-        if part is None and len(only) == 1 and not only[0].dialect.line:
-            part = only[0]
-        if part is None:
-            raise _not_its_own(declared, request)
-        if part.task:
-            from recjudge_tui.importers.labelling import answer_rows, declared_answers
-
-            return answer_rows(request, declared_answers(request, part))
-        return declared_rows(request, part, declared.name, must=False)
-
-    parts = [part for parts in declared.kinds.values() for part in parts]
-    return Layout(
-        name=declared.name,
-        kinds=tuple(declared.kinds),
-        about=declared.about,
-        fits=lambda sample, kind: declared.part_of(sample, kind) is not None,
-        rows=rows,
-        names=declared.files,
-        choices=choices,
-        split_by_name=not any(
-            "heldout" in part.fields["type"].value
-            for part in declared.kinds.get("events", ())
-            if "type" in part.fields
-        ),
-        takes_where=True,
-        has_header=not any(part.dialect.header or part.dialect.line for part in parts),
-        whole=declared.parts,
-        part=lambda sample, kind: (
-            declared.part_of(sample, kind) or next(iter(declared.kinds.get(kind, ())), None)
-        ),
-    )
-
-
-def _not_its_own(declared: Declaration, request: Request) -> InputError:
-    sample = sample_of(request.path, declared.encoding)
-    others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
-    if others:
-        title = f"{request.path} contains {' and '.join(others)}, not {request.kind}"
-        return InputError(title, f"It has the layout {declared.name}.", f"Import it with --as {others[0]}.")
-    parts = [part for part in declared.kinds.get(request.kind, ()) if part.when.has]
-    has = "; or ".join(", ".join(part.when.has) for part in parts) or declared.about
-    return InputError(
-        f"{request.path}:1: not {request.kind} of {declared.name}",
-        f"They have: {has}. The file begins: {shown(sample.first_line)}.",
-        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md).",
-    )
+    path = LAYOUTS / f"{name}.toml"
+    return path if path.name in {file.name for file in LAYOUTS.glob("*.toml")} else None

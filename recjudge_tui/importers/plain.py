@@ -36,7 +36,6 @@ from recjudge_tui.importers.values import Notes, Row
 from recjudge_tui.store.exports import LABEL_COLUMNS
 
 
-
 def plain_rows(request: Request) -> Iterator[Row]:
     """The rows of a plain table, or of any table with the request's mapping."""
     if request.mapping is not None and request.mapping.kinds:

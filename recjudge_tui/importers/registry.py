@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint
@@ -17,11 +17,20 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.columns import ALIASES, ITEM, KNOWN, USER
 from recjudge_tui.importers.guess import guess, plain_kinds
-from recjudge_tui.importers.labelling import ARGILLA, LABEL_STUDIO
-from recjudge_tui.importers.layout import Choice, Declaration, Layout, shipped
+from recjudge_tui.importers.labelling import ARGILLA, LABEL_STUDIO, answer_rows, declared_answers
+from recjudge_tui.importers.layout import (
+    LAYOUTS,
+    Choice,
+    Declaration,
+    Layout,
+    Request,
+    declared_rows,
+    load_declaration,
+)
 from recjudge_tui.importers.mind import MIND, MIND_TRAIN
 from recjudge_tui.importers.plain import PLAIN
-from recjudge_tui.importers.reader import Sample, column_wise, fields_of, json_keys, squashed
+from recjudge_tui.importers.reader import Sample, column_wise, fields_of, json_keys, sample_of, squashed
+from recjudge_tui.importers.values import Row, shown
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
 
 # the labelling tools whose exports a mapping can describe
@@ -39,6 +48,72 @@ _NAMES = {
     for names in (KNOWN[kind], *ALIASES[kind].values())
     for name in names
 } - {"u", "i"}  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def shipped() -> tuple[Layout, ...]:
+    """The layouts of `layouts/`, by file name."""
+    return tuple(declared_layout(load_declaration(path)) for path in sorted(LAYOUTS.glob("*.toml")))
+
+
+def declared_layout(declared: Declaration) -> Layout:
+    """The layout that a declaration describes."""
+
+    def choices(sample: Sample) -> tuple[Choice, ...]:
+        found = []
+        for kind in declared.kinds:
+            part = declared.part_of(sample, kind)
+            if part is not None and part.choices:
+                found.append(Choice(kind, part.choices[0], *part.choices[1:2]))
+        return tuple(found) if len(found) > 1 else ()
+
+    def rows(request: Request) -> Iterator[Row]:
+        part = declared.part_of(sample_of(request.path, declared.encoding), request.kind)
+        only = declared.kinds.get(request.kind, ())
+        if part is None and len(only) == 1 and not only[0].dialect.line:
+            part = only[0]
+        if part is None:
+            raise _not_its_own(declared, request)
+        if part.task:
+            return answer_rows(request, declared_answers(request, part))
+        return declared_rows(request, part, declared.name, must=False)
+
+    parts = [part for parts in declared.kinds.values() for part in parts]
+    return Layout(
+        name=declared.name,
+        kinds=tuple(declared.kinds),
+        about=declared.about,
+        fits=lambda sample, kind: declared.part_of(sample, kind) is not None,
+        rows=rows,
+        names=declared.files,
+        choices=choices,
+        split_by_name=not any(
+            "heldout" in part.fields["type"].value
+            for part in declared.kinds.get("events", ())
+            if "type" in part.fields
+        ),
+        takes_where=True,
+        has_header=not any(part.dialect.header or part.dialect.line for part in parts),
+        whole=declared.parts,
+        part=lambda sample, kind: (
+            declared.part_of(sample, kind) or next(iter(declared.kinds.get(kind, ())), None)
+        ),
+    )
+
+
+def _not_its_own(declared: Declaration, request: Request) -> InputError:
+    sample = sample_of(request.path, declared.encoding)
+    others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
+    if others:
+        title = f"{request.path} contains {' and '.join(others)}, not {request.kind}"
+        return InputError(title, f"It has the layout {declared.name}.", f"Import it with --as {others[0]}.")
+    parts = [part for part in declared.kinds.get(request.kind, ()) if part.when.has]
+    has = "; or ".join(", ".join(part.when.has) for part in parts) or declared.about
+    return InputError(
+        f"{request.path}:1: not {request.kind} of {declared.name}",
+        f"They have: {has}. The file begins: {shown(sample.first_line)}.",
+        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md).",
+    )
 
 
 def layouts() -> list[Layout]:

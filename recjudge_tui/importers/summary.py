@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.importers.values import plain_number
+from recjudge_tui.steps import Step
 from recjudge_tui.store.imports import ImportFacts
 
 Record = Item | User | Event | Slate | Explanation | Label

@@ -16,12 +16,12 @@ from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, with_unit
 from recjudge_tui.domain.roles import PERSONS, RaterKind
 from recjudge_tui.domain.scales import Scale
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.combining import MOST_LABELS, RULES, Rule, joint
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import (
     MeasuredCase,

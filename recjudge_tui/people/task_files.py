@@ -11,13 +11,13 @@ from xml.sax.saxutils import quoteattr
 from recjudge_tui.domain.annotation import MOST_EVENTS, AspectQuestion
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
 from recjudge_tui.domain.protocols import protocol_facts
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.people.annotation import ShownCase, shown_case
 from recjudge_tui.reports.common.stream import text_file, write_rows
 from recjudge_tui.reports.common.table import save_text
 from recjudge_tui.reports.common.writers.json_text import harmless
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import chosen_assignment, own_tasks, task_token
 

@@ -11,7 +11,7 @@ from jinja2 import TemplateError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from recjudge_tui.domain.calls import Request
-from recjudge_tui.domain.prompt import AspectSpec, Example, LabelSpec, Prompt
+from recjudge_tui.domain.prompt import AspectSpec, Example, Prompt
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file

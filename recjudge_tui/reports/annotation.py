@@ -6,12 +6,12 @@ from itertools import groupby
 from statistics import median
 
 from recjudge_tui.domain.protocols import protocol_facts
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.registry import usual_statistic
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import Vote, own_tasks, project_assignments, votes
 

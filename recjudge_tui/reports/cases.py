@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView, UserView, undated_text
 from recjudge_tui.domain.occasions import Occasion, occasion_text
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
+from recjudge_tui.steps import Step
 from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.data import slate_top

@@ -18,7 +18,6 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.roles import REFERENCES, RUN_RATERS
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
@@ -62,6 +61,7 @@ from recjudge_tui.stats.hypotheses import (
 )
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
+from recjudge_tui.steps import Step
 from recjudge_tui.store.answers import (
     Answered,
     Cell,

@@ -15,7 +15,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
 from recjudge_tui.judges import anthropic, openai
@@ -26,6 +25,7 @@ from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.plugins import IMPORTERS, JUDGES, load_plugin, package_of, plugins
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.store.schema import FileReport, RunningRun
 from recjudge_tui.system import can_write, file_system, is_shared

@@ -13,7 +13,6 @@ import numpy as np
 from recjudge_tui.domain.protocols import question_of
 from recjudge_tui.domain.roles import FIRST_HAND
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
@@ -36,6 +35,7 @@ from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
 from recjudge_tui.stats.estimate import undefined
 from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate
+from recjudge_tui.steps import Step
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question
 

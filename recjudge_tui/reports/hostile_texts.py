@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, Finding, findings, frames_in
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
+from recjudge_tui.steps import Step
 from recjudge_tui.store.data import (
     DataText,
     Owner,

@@ -12,7 +12,6 @@ from typing import Any
 
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import rater_notes
@@ -20,6 +19,7 @@ from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns,
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import reused_words
+from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import case_count, list_cases
 from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems
 from recjudge_tui.store.database import Database, StoredRow, now

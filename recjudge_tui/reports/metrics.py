@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
@@ -45,6 +44,7 @@ from recjudge_tui.stats.retrieval import (
     coverage,
     list_values,
 )
+from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import untimed_count, untimed_note
 from recjudge_tui.store.data import check_judgeable, systems
 from recjudge_tui.store.histories import (

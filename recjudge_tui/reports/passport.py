@@ -20,7 +20,6 @@ from recjudge_tui.domain.protocols import (
     with_unit,
 )
 from recjudge_tui.domain.run import RunSettings, sampling_of
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import FORMULA, RATING, biases_table
@@ -55,6 +54,7 @@ from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
 from recjudge_tui.stats.registry import SHARE, STATISTICS, label_of
+from recjudge_tui.steps import Step
 from recjudge_tui.store.calls import cached_calls, call_counts, latencies, repeated_answers
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.raters import rater_row

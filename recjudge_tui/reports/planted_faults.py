@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.made_lists import ABOUT, FAULT_KINDS, PLANTED, FaultKind, planted_list
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.project import Project
@@ -19,6 +18,7 @@ from recjudge_tui.reports.robustness import NOTE, RATER, verdicts_on_made
 from recjudge_tui.reports.words import briefly, count_text, first_few, rater_notes, share_cells, share_text
 from recjudge_tui.shapes import Base, Items
 from recjudge_tui.stats.arrays import BoolArray, IntArray
+from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import PlantedCase, judged_faults, load_material
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import (

@@ -12,7 +12,6 @@ import numpy as np
 from recjudge_tui.domain.made_lists import ADVERSARIAL, CORRECT, Variant, adversarial_pair
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
@@ -47,6 +46,7 @@ from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm, share_difference, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import Tally, tally
+from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import foreign_lists, items_had, who_judged
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import (

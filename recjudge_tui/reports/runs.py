@@ -219,11 +219,16 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         )
     }
     return RunWatch(
-        run_id=run_id, **known, prompt=prompt_label(db, row["prompt_id"]), settings=settings,
+        run_id=run_id,
+        **known,
+        prompt=prompt_label(db, row["prompt_id"]),
+        settings=settings,
         judge=JudgeSpec.model_validate_json(row["judge"]),
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
-        concurrency=row["concurrency"] or settings.concurrency, progress=run_progress(db, run_id),
-        trouble=call_troubles(db, run_id), marked=marked_counts(db, run_id),
+        concurrency=row["concurrency"] or settings.concurrency,
+        progress=run_progress(db, run_id),
+        trouble=call_troubles(db, run_id),
+        marked=marked_counts(db, run_id),
         tallies=system_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=pace_of(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import question_of
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import origin_notes as _origins
@@ -25,6 +24,7 @@ from recjudge_tui.shapes import (
 )  # fmt: skip
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
+from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import untimed_note
 from recjudge_tui.store.ratings import Question, Ratings
 

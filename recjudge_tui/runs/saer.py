@@ -14,7 +14,7 @@ from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.domain.text import money
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.judges.registry import check_trust, make_judge
+from recjudge_tui.judges.registry import check_trust
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.batch import refuse_when_away
 from recjudge_tui.runs.lease import is_active, refuse_when_active

@@ -26,9 +26,9 @@ from recjudge_tui.domain.occasions import (
 )
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.selection import CaseSelection
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.facts import held_out_type, shown_event
 

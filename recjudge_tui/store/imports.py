@@ -12,8 +12,8 @@ from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
 from recjudge_tui.domain.protocols import PROTOCOLS, protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import CaseKey, current_keys, ensure_cases, newest_pair
 from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, delete_unused_images
 from recjudge_tui.store.database import Database, now, read_cell

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from recjudge_tui.domain.annotation import AS_GIVEN, AspectAnswer, CaseAnswers, ItemFlag
 from recjudge_tui.domain.protocols import same_question
 from recjudge_tui.domain.roles import PEOPLE
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.raters import put_verdict

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, RUN_RATERS
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
+from recjudge_tui.steps import Step
 from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
 from recjudge_tui.store.database import Database, empty_log, merge_search_index, named_cells, now
 from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list

@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from recjudge_tui.domain.domains import SHIPPED, Domain
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file
 from recjudge_tui.settings import config_dir, data_dir
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database, now
 
 _SHOWN_PROBLEMS = 5
@@ -47,7 +47,8 @@ def load_shipped(db: Database) -> None:
     changed = {
         stored[key]["id"]: digest
         for key in shipped.keys() & stored.keys()
-        if stored[key]["content"] != shipped[key].model_dump_json() and (digest := _digest(stored[key])) != key[1]
+        if stored[key]["content"] != shipped[key].model_dump_json()
+        and (digest := _digest(stored[key])) != key[1]
     }
     missing = [prompt for key, prompt in shipped.items() if key not in stored or stored[key]["id"] in changed]
     if missing:

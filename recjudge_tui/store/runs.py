@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import LeaseLostError, NotFoundError, StoreError
+from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import ShownCase, of_several_occasions
 from recjudge_tui.store.database import (
     Database,

@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import StoreError
 from recjudge_tui.settings import data_dir
+from recjudge_tui.steps import Step
 from recjudge_tui.store.database import (
     Database,
     distrust,

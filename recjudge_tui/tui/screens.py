@@ -51,7 +51,7 @@ from recjudge_tui.tui.widgets import (
 if TYPE_CHECKING:
     from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.tui.data import ImportRequest
+    from recjudge_tui.tui.import_form import ImportRequest
 
 
 # ---- host --------------------------------------------------------------------------------------------------------
@@ -753,7 +753,7 @@ class ImportScreen(BaseScreen):
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project."""
-        from recjudge_tui.tui.data import ImportForm
+        from recjudge_tui.tui.import_form import ImportForm
 
         self.app.push_screen(ImportForm(project), self._start_import)
 

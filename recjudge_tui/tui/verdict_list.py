@@ -567,9 +567,7 @@ def opening_filters(db: Database, project_id: int) -> Iterator[OpeningFilter]:
     sort, order = "id", ""
     if run_has_confidences(db, run):
         sort, order = "confidence", ", least confident first"
-    yield OpeningFilter(
-        f"run:{run} flag:any", sort, f"queue empty: flagged verdicts of run {run}{order}"
-    )
+    yield OpeningFilter(f"run:{run} flag:any", sort, f"queue empty: flagged verdicts of run {run}{order}")
     yield OpeningFilter(f"run:{run}", sort, f"queue empty: verdicts of run {run}{order}")
 
 

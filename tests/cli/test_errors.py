@@ -17,7 +17,7 @@ import pytest
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.output import command as command_of
-from recjudge_tui.domain.steps import Action, Step
+from recjudge_tui.steps import Action, Step
 from recjudge_tui.store.schema import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran

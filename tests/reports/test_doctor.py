@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.errors import StoreError, UsageError
 from recjudge_tui.reports.doctor import (
     Check,
@@ -13,6 +12,7 @@ from recjudge_tui.reports.doctor import (
     local_checks,
     server_checks,
 )
+from recjudge_tui.steps import Step
 from recjudge_tui.store.schema import FileReport, RunningRun, connect
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, serving

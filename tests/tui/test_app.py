@@ -18,7 +18,7 @@ from recjudge_tui.tui import case as case_panel
 from recjudge_tui.tui import dialogs, keys, projects, screens, verdict_list
 from recjudge_tui.tui import triage as cases
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.data import ImportForm
+from recjudge_tui.tui.import_form import ImportForm
 from recjudge_tui.tui.screens import Background, BaseScreen, make_screen
 from recjudge_tui.tui.signals import is_too_late
 from tests.support.app.driving import press, running, settle, shown, type_text, until

@@ -18,7 +18,7 @@ from recjudge_tui.files import whole_file
 from recjudge_tui.stats.defaults import LEVEL, level_text
 
 if TYPE_CHECKING:
-    from recjudge_tui.domain.steps import Step
+    from recjudge_tui.steps import Step
 
 Kind = Literal["text", "int", "float", "share", "ci", "usd", "seconds", "time", "statistic"]
 Row = dict[str, object]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.domain.roles import rules_note
-from recjudge_tui.domain.steps import Step
 from recjudge_tui.domain.text import money
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
@@ -16,6 +15,7 @@ from recjudge_tui.reports.common.scales import speaks_for_people
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, titled
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.defaults import ALPHA
+from recjudge_tui.steps import Step
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.runs import case_count, run_row, run_summary
 

@@ -54,8 +54,8 @@ def test_a_test_prints_what_was_found_and_keeps_it(project_db: Path, openai_serv
     code, found, err = probed(project_db, "openai:hash-judge", "--base-url", openai_server.url)
     assert code == 0, err
     assert list(found) == [
-        "reachable", "address", "model", "schema enforced", "temperature", "seed", "logprobs", "sees images", "context length",
-        "latency", "price",
+        "reachable", "address", "model", "schema enforced", "temperature", "seed", "logprobs", "sees images",
+        "context length", "latency", "price",
     ]  # fmt: skip
     assert (found["reachable"], found["model"], found["schema enforced"]) == ("yes", "hash-judge", "yes")
     assert (found["temperature"], found["seed"], found["logprobs"]) == ("accepted", "accepted", "yes")

@@ -114,8 +114,7 @@ def test_a_wide_interval_is_cut_with_an_arrow_and_shrinks_nobody_else(project: P
     assert axis([Mark("a", 2.0, 0.0, 3.0), Mark("b", 1.0, 0.8, 1.2)], doublings=True) == (0.8, 3.0)
     drawn = draw(project, "leaderboard", {"rater": "good"})
     pictures = [
-        draw_picture(replace(drawn, marks=Forest(tuple(marks), "x")), "svg")[0]
-        for marks in (narrow, wide)
+        draw_picture(replace(drawn, marks=Forest(tuple(marks), "x")), "svg")[0] for marks in (narrow, wide)
     ]
     assert [texts(picture).count("0.50") for picture in pictures] == [1, 1]
     assert pictures[1].count(b"<path") > pictures[0].count(b"<path")

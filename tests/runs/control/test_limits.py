@@ -350,7 +350,9 @@ def test_a_waiting_call_is_not_sent_once_the_run_is_to_stop() -> None:
 
 def test_a_call_without_a_reservation_frees_its_place() -> None:
     async def go() -> int:
-        gate = CallLimits(asyncio.Event(), budget=Budget(1.0, Price("test", {"input": 1e6, "output": 1e6}), 1.0), at_once=1)
+        gate = CallLimits(
+            asyncio.Event(), budget=Budget(1.0, Price("test", {"input": 1e6, "output": 1e6}), 1.0), at_once=1
+        )
         for _ in range(2):
             with pytest.raises(BudgetLimitError):
                 await gate.enter(request())

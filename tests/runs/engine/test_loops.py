@@ -14,7 +14,9 @@ from tests.support.runs import calls, make_project, planned, server_judge
 from tests.support.stub_server import answer, completion, serving
 
 GOOD = completion(json.dumps({"reasoning": "Fine.", "category": "Good Match", "flagged_items": []}))
-LOOP = completion('{"reasoning": "' + "The list fits the user well because of its films. " * 60, finish="length")
+LOOP = completion(
+    '{"reasoning": "' + "The list fits the user well because of its films. " * 60, finish="length"
+)
 CUT = completion('{"reasoning": "The user likes crime films, and of these', finish="length")
 NOTHING = completion("", finish="length")
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 2048, "prompt_tokens_details": {"cached_tokens": 400}}

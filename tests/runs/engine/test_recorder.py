@@ -134,7 +134,9 @@ async def test_a_heartbeat_alone_is_stored_and_the_end_is_reported(db: Database,
     db.execute("UPDATE runs SET heartbeat_at = NULL WHERE id = ?", (run,))
     recorder.beat()
     assert await recorder.commit_next(lambda: Pulse(3, 2, 7, 4.5)) == []
-    row = db.row("SELECT heartbeat_at, concurrency, in_flight, attempts, left_s FROM runs WHERE id = ?", (run,))
+    row = db.row(
+        "SELECT heartbeat_at, concurrency, in_flight, attempts, left_s FROM runs WHERE id = ?", (run,)
+    )
     assert row is not None
     assert row["heartbeat_at"] is not None
     assert tuple(row)[1:] == (3, 2, 7, 4.5)

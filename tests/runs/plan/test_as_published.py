@@ -206,4 +206,6 @@ def test_a_preview_shows_the_form_too(db: Database) -> None:
     assert re.search(r"<history>\n(- Film number \d+ \(genre \d\)\n){3}</history>", text)
     assert "newest first" in request_now(db, shipped("arena-media"), case).messages[1].content
     with pytest.raises(UsageError, match="generic-media” cannot be run as published"):
-        request_now(db, shipped("generic-media").model_copy(update={"variables": {}}), case, as_published=True)
+        request_now(
+            db, shipped("generic-media").model_copy(update={"variables": {}}), case, as_published=True
+        )

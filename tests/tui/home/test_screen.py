@@ -7,8 +7,8 @@ from pathlib import Path
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.data import ImportForm
 from recjudge_tui.tui.home import HomeBoard, HomeScreen
+from recjudge_tui.tui.import_form import ImportForm
 from recjudge_tui.tui.launch import LaunchScreen
 from recjudge_tui.tui.reports import ReportsScreen
 from recjudge_tui.tui.runs import MonitorScreen

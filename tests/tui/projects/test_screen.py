@@ -6,9 +6,9 @@ import pytest
 
 from recjudge_tui.store.projects import LabelShare, ProjectPanel, create_project, project_names
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.data import ImportForm
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.home import HomeGlance, HomeReader, HomeScreen
+from recjudge_tui.tui.import_form import ImportForm
 from recjudge_tui.tui.projects import ProjectsScreen, ProjectTable, panel_content
 from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until

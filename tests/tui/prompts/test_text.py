@@ -7,8 +7,7 @@ from recjudge_tui.domain.calls import Answer, Flag, Message, ParsedReply, Reply,
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.settings import data_dir
-from recjudge_tui.tui.prompts import diff_content, rendered_content, toml_content
-from recjudge_tui.tui.trial import trial_content
+from recjudge_tui.tui.prompts import diff_content, rendered_content, toml_content, trial_content
 from recjudge_tui.tui.widgets import ASCII, UNICODE
 from tests.support.app.hostile import FORBIDDEN
 from tests.support.hostile import HOSTILE

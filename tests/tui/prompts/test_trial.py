@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog
-from recjudge_tui.tui.trial import PromptTryScreen
+from recjudge_tui.tui.prompts import PromptTryScreen
 from tests.support.app.driving import press, shown, until
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.prompts_screen import front, prompts
