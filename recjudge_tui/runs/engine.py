@@ -281,6 +281,8 @@ async def judge_outstanding(job: Job) -> None:
             for task in pending:
                 task.cancel()
             await asyncio.wait(pending, timeout=LOOK_AGAIN_S)
+        # several may have failed at once; the first failure is raised
+        await asyncio.gather(*workers, return_exceptions=True)
         job.recorder.end()
         try:
             await asyncio.wait({recording})  # unlike a plain await it does not cancel the task with this one

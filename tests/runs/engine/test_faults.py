@@ -275,7 +275,7 @@ def test_a_key_or_model_refused_in_mid_run_ends_it_at_once(
             work(db.path, run)
         stands = run_progress(db, run)
         assert stats(server)["requests"] - stands.done <= 4
-        assert stats(server)["faults"] == {kind: 1}
+        assert set(stats(server)["faults"]) == {kind}
     assert (stands.state, stands.failed) == ("failed", 0)
     assert 0 < stands.done < 2 * USERS
     assert says in run_row(db, run)["error"]
