@@ -92,7 +92,7 @@ from tests.support.judge_calls import asking, workload
 
 async def main():
     judge = make_judge(JudgeSpec(spec=f"gguf:{sys.argv[1]}"))
-    await judge.prepare(workload(timeout_s=HANG_S))
+    await judge.prepare(workload(timeout_s=120))
     await judge.ask(asking(max_tokens=1000))
     print("asked", flush=True)
     await asyncio.sleep(3600)
