@@ -44,6 +44,7 @@ _TEXT, _ARRAY = 8, 9
 # these turn texts or images into numbers
 _NO_LANGUAGE_MODELS = ("bert", "clip", "t5encoder", "embedding", "wavtokenizer", "llava")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+_LOOKED_S = 0.3
 # where a run's memory would be that of a graphics card
 _GRAPHICS = ("/dev/nvidia0", "/dev/kfd")
 
@@ -76,6 +77,7 @@ class GgufJudge:
     rater_kind: RaterKind = "judge"
     cacheable = True
     takes_images = False
+    repetition_penalty = OpenAIJudge.repetition_penalty
 
     def __init__(self, path: Path) -> None:
         self.name = f"gguf:{path.stem}"
@@ -103,8 +105,7 @@ class GgufJudge:
             "alias": self._path.stem,
             "context": context,
             "slots": self.slots,
-            # llama.cpp knows which cores count, but not which of them this process may use
-            "threads": _cores() if _cores() < (os.cpu_count() or 1) else -1,
+            "threads": await _free_cores(),
         }
         return Identity(
             name=self._path.stem,
@@ -220,6 +221,25 @@ class _Process:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+async def _free_cores() -> int:
+    """The cores that other programs leave alone; -1 for all, of which llama.cpp knows best how many it can use. Its threads
+    wait for each other hundreds of times a token, so one too many holds up all (two on two busy cores: a fifth of the speed
+    of one).
+    """
+
+    def idle_s() -> float:
+        ticks = Path("/proc/stat").read_text().split(maxsplit=5)[4]
+        return int(ticks) / os.sysconf("SC_CLK_TCK")
+
+    try:
+        before = idle_s()
+        await asyncio.sleep(_LOOKED_S)
+        free = (idle_s() - before) / _LOOKED_S
+    except (OSError, ValueError, IndexError):
+        return -1
+    return -1 if round(free) >= (os.cpu_count() or 1) else max(1, min(_cores(), round(free)))
 
 
 def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:

@@ -54,7 +54,7 @@ def _child_of(parent: int) -> int | None:
 async def test_it_answers_by_the_schema_and_ends_with_close(model: Path) -> None:
     async with _judge(model) as judge:
         identity = await judge.prepare(
-            workload(longest_prompt_tokens=500, max_tokens=1000, calls=3, concurrency=8, timeout_s=300)
+            workload(longest_prompt_tokens=500, max_tokens=1000, calls=3, concurrency=8, timeout_s=HANG_S)
         )
         assert (identity.name, identity.context_length) == (model.stem, 4096)
         assert identity.details["context"] == 3072  # the prompt, two replies, a margin
@@ -72,7 +72,7 @@ async def test_it_answers_by_the_schema_and_ends_with_close(model: Path) -> None
 
 async def test_its_death_is_told(model: Path) -> None:
     async with _judge(model) as judge:
-        await judge.prepare(workload(timeout_s=300))
+        await judge.prepare(workload(timeout_s=HANG_S))
         await judge.ask(asking(max_tokens=1000))
         child = _child_of(os.getpid())
         assert child is not None
@@ -92,7 +92,7 @@ from tests.support.judge_calls import asking, workload
 
 async def main():
     judge = make_judge(JudgeSpec(spec=f"gguf:{sys.argv[1]}"))
-    await judge.prepare(workload(timeout_s=300))
+    await judge.prepare(workload(timeout_s=120))
     await judge.ask(asking(max_tokens=1000))
     print("asked", flush=True)
     await asyncio.sleep(3600)
@@ -158,7 +158,7 @@ async def test_what_is_no_model_is_refused(
 async def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path, model: Path) -> None:
     (tmp_path / "cut.gguf").write_bytes(model.read_bytes()[:-1000])
     async with _judge(tmp_path / "cut.gguf") as judge:
-        await judge.prepare(workload(timeout_s=300))
+        await judge.prepare(workload(timeout_s=HANG_S))
         with pytest.raises(JudgeError, match=r"llama\.cpp cannot run cut\.gguf .*not within the file bounds"):
             await judge.ask(asking())
 

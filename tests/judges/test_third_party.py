@@ -43,7 +43,7 @@ def test_a_judge_of_another_package_judges_a_run(project_db: Path, installed: di
     with connect(project_db) as db:
         labels = {row[7] for row in verdicts(db, 1)}
         assert labels == {"Poor"}
-        assert db.value("SELECT kind FROM raters WHERE name = 'example:Poor Match'") == "judge"
+        assert db.value("SELECT kind FROM raters WHERE name = 'Poor Match'") == "judge"
 
 
 def test_it_is_listed_and_tested_like_the_others(project_db: Path, installed: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-HANG_S = 300.0
+HANG_S = 120.0
 
 
 def wait_until(holds: Callable[[], object], what: str = "waited in vain") -> None:

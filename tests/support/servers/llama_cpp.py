@@ -74,8 +74,7 @@ def _parameters(options: argparse.Namespace, model: Path) -> xllamacpp.CommonPar
     parameters.n_ctx = options.ctx * options.parallel
     parameters.n_parallel = options.parallel
     parameters.n_gpu_layers = 0
-    parameters.cpuparams.n_threads = 1
-    parameters.cpuparams_batch.n_threads = 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = -1 if options.model else 1
     parameters.n_threads_http = max(4, 2 * options.parallel)
     parameters.use_jinja = True
     parameters.warmup = False
