@@ -23,8 +23,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.judges.providers.openai import OpenAIJudge
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database

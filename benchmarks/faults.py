@@ -15,8 +15,8 @@ from benchmarks.projects import load, write_tables
 from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect

@@ -82,7 +82,7 @@ def _events(events: int) -> list[Row]:
         _write_events(path, events)
         reading = in_a_process("imports", "reading_cost", str(path), events)
         ours = in_a_process("imports", "import_cost", str(path), "events", events)
-    bounds = (("seconds", 30.0, "s"), ("peak_mb", 300.0, "MB"))
+    bounds = (("seconds", 8.0, "s"), ("peak_mb", 150.0, "MB"))
     return [
         {
             "name": f"import of {events:,} events, {'seconds' if unit == 's' else 'peak memory in MB'}",
@@ -122,7 +122,7 @@ def _occasions(size: Size) -> list[Row]:
             form: in_a_process("imports", "import_cost", str(path), "lists", size.list_rows)
             for form, path in forms.items()
         }
-    bounds = (("seconds", 30.0, "s"), ("peak_mb", 300.0, "MB"))
+    bounds = (("seconds", 8.0, "s"), ("peak_mb", 300.0, "MB"))
     return [
         {
             "name": f"import of {size.list_rows:,} list rows with contexts, {form}, {what}",

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, command_parser
-from recjudge_tui.runs.batches.files import export_calls
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.batch import export_calls
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.support.runs import command, intact, load, make_project, planned, ran, server_judge, verdicts

@@ -18,7 +18,7 @@ from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run
 

@@ -32,8 +32,8 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.judges.providers.openai import OpenAIJudge
 from recjudge_tui.judges.providers.openai_reply import usage_of
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.runs.engine.call_queue import CallQueue
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import CallQueue
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.calls import CallKey, outstanding
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
@@ -59,8 +59,6 @@ class Size(NamedTuple):
 
 
 FULL, QUICK = Size(40, 30), Size(4, 10)
-# three systems have as many pairs as lists
-CASES_A_USER = 3
 
 
 class Form(NamedTuple):
@@ -150,8 +148,8 @@ def _load(db: Database, data: Path) -> None:
 
 
 def _plan(db: Database, form: Form, size: Size) -> int:
-    cases = round(CASES_A_USER * size.users * form.users)
-    settings = RunSettings.model_validate({**form.settings, "limit": cases, "history": size.history})
+    users = round(size.users * form.users)
+    settings = RunSettings.model_validate({**form.settings, "limit": users, "history": size.history})
     plan = plan_run(db, RunRequest(project_id(db, PROJECT), JudgeSpec(spec=f"openai:{MODEL}"), settings))
     assert plan.run_id is not None
     return plan.run_id
@@ -191,12 +189,13 @@ async def _by_engine_order(
     db: Database, run_id: int, server: ServerProcess, calls: Mapping[int, Call], workers: int
 ) -> Read:
     """What the server read for the calls of the run, handed out as the engine does."""
-    line = CallQueue(db, run_id, asyncio.Event(), lambda key: calls[key.id])
+    line = CallQueue(db, run_id, asyncio.Event(), workers)
 
     async def mine() -> AsyncIterator[Call]:
-        share = line.join()
-        while (call := await line.next(share)) is not None:
-            yield call._replace(body={**call.body, "id_slot": share.lane})
+        seat = line.join()
+        while (key := await line.next(seat)) is not None:
+            call = calls[key.id]
+            yield call._replace(body={**call.body, "id_slot": seat.number})
 
     return await _read(server, [mine() for _ in range(workers)])
 

@@ -42,9 +42,9 @@ from recjudge_tui.domain.made_lists import CORRECT, adversarial_pair
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.stats.hypotheses import holm, sign_test
 from recjudge_tui.stats.retrieval import list_values
 from recjudge_tui.store.database import Database

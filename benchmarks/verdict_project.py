@@ -63,7 +63,7 @@ def write_on(path: Path, per_second: int, seconds: float) -> int:
 
     Returns how many were written. The run is leased by this process, so that the app treats it as active.
     """
-    from recjudge_tui.runs.control.lease import acquire
+    from recjudge_tui.runs.lease import acquire
     from recjudge_tui.store.database import now
     from recjudge_tui.store.schema import connect
 

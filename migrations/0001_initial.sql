@@ -214,7 +214,7 @@ CREATE TABLE run_groups (
   project_id INTEGER NOT NULL REFERENCES projects(id) ON DELETE CASCADE,
   rater_id INTEGER NOT NULL REFERENCES raters(id) ON DELETE CASCADE,
   kind TEXT NOT NULL CHECK (kind IN ('saer')),
-  request TEXT,
+  request TEXT NOT NULL,
   created_at TEXT NOT NULL
 ) STRICT;
 
@@ -256,7 +256,10 @@ CREATE TABLE runs (
   waiting_until TEXT,
   name TEXT NOT NULL DEFAULT '',
   retry_why TEXT,
-  retry_at TEXT
+  retry_at TEXT,
+  in_flight INTEGER NOT NULL DEFAULT 0,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  left_s REAL
 ) STRICT;
 
 -- What a judge was shown, kept once for equal content.

@@ -90,7 +90,8 @@ class CallError(RecjudgeError):
     length, thinking, bad_reply, bad_request). `retry` says whether the same call may succeed later;
     `retry_after` is the delay in seconds that the server asked for, if any. `sent` is False when the call did not
     reach a server. `usage` (a `domain.calls.Usage`) is what the server counted for an answer that
-    cannot be used, empty if it said nothing, and None where there was no answer of a model.
+    cannot be used, empty if it said nothing, and None where there was no answer of a model. `text` and `thinking` are
+    what an answer said that ended at the token cap.
     """
 
     sent = True
@@ -110,6 +111,7 @@ class CallError(RecjudgeError):
         self.retry = retry
         self.retry_after = retry_after
         self.usage: object = None
+        self.text = self.thinking = ""
 
 
 class ReplyFault(Exception):  # noqa: N818 - it is a finding about a text, shown to the model in a re-ask

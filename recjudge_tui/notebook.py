@@ -171,9 +171,9 @@ class NotebookProject(Project):
         from recjudge_tui.domain.judge import JudgeAddress
         from recjudge_tui.judges.registry import trust_typed
         from recjudge_tui.runs import start
-        from recjudge_tui.runs.engine.engine import work
-        from recjudge_tui.runs.plan.plan import RunRequest
-        from recjudge_tui.runs.plan.settings import settings_for
+        from recjudge_tui.runs.engine import work
+        from recjudge_tui.runs.plan import RunRequest
+        from recjudge_tui.runs.settings import settings_for
         from recjudge_tui.store.runs import run_row, set_wanted
 
         if self.db.read_only:

@@ -19,6 +19,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import check_schema, connect
 from tests.support import late_progress  # noqa: F401 - imported for what it does
 from tests.support.hostile import HOSTILE
+from tests.support.real_model import model_path
 from tests.support.servers.process import ServerProcess, start
 
 # nobody's own settings are read or changed, in other processes either
@@ -40,11 +41,16 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests on research data where RECJUDGE_DATA does not say where these lie, those of Ray without it.
+    """Deselect the tests on research data where RECJUDGE_DATA does not say where these lie, those of Ray and of a real
+    model without it.
 
     Files that start processes and wait go first, so that at the end no worker is left alone with a long one.
     """
-    missing = {"data": not os.environ.get("RECJUDGE_DATA"), "ray": find_spec("ray") is None}
+    missing = {
+        "data": not os.environ.get("RECJUDGE_DATA"),
+        "model": model_path() is None,
+        "ray": find_spec("ray") is None,
+    }
     apart = [
         item for item in items if any(gone and item.get_closest_marker(m) for m, gone in missing.items())
     ]

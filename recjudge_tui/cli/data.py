@@ -130,7 +130,9 @@ def _values(text: str | None) -> dict[str, str]:
     """The meanings of `--values`; a comma or an equals sign inside an answer is written with a backslash before it."""
     import re
 
-    pairs = [re.split(r"(?<!\\)=", part, maxsplit=1) for part in re.split(r"(?<!\\),", text or "") if part.strip()]
+    pairs = [
+        re.split(r"(?<!\\)=", part, maxsplit=1) for part in re.split(r"(?<!\\),", text or "") if part.strip()
+    ]
     if any(len(pair) < 2 or not pair[0].strip() for pair in pairs):
         raise click.UsageError(f"--values {text}: write OLD=NEW for each answer, such as 1=A,2=B")
     return {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
@@ -233,8 +235,8 @@ def import_(
       recjudge import preferences.csv -p movies --as labels --values 1=A,2=B
       zcat lists.csv.gz | recjudge import - -p movies --as lists --system als --dry-run
     """
-    from recjudge_tui.importers.reader import parse_where
     from recjudge_tui.importers.folders import import_paths
+    from recjudge_tui.importers.reader import parse_where
 
     with (
         _input_files(paths) as (files, names),

@@ -26,7 +26,7 @@ from recjudge_tui.files import scratch_folder
 if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.runs.batches.collect import ImportTally
+    from recjudge_tui.runs.batch import ImportTally
     from recjudge_tui.store.database import Database
 
 
@@ -117,7 +117,8 @@ def _price(judge_spec: JudgeSpec) -> str:
         return "unknown; add it to prices.toml"
     if price.source == "local":
         return "none (local server)"
-    return f"${price.input:g} in, ${price.output:g} out per million tokens ({price.source})"
+    read, written = (1000 * price.cost(*tokens) for tokens in ((1000, 0), (0, 1000)))
+    return f"${read:g} in, ${written:g} out per million tokens ({price.source})"
 
 
 @click.group()
@@ -346,7 +347,7 @@ def batch_export(run_id: int, out: Path, db: str | None) -> None:
       recjudge batch export 3 -o calls.jsonl
     """
     from recjudge_tui.domain.text import quantity
-    from recjudge_tui.runs.batches.files import export_calls
+    from recjudge_tui.runs.batch import export_calls
 
     to_stdout = str(out) == "-"
     with open_db(db) as database, _file_or_stdout(out) as target, counting("exporting", "calls") as advance:
@@ -373,7 +374,7 @@ def batch_import(database: Database, run_id: int, files: tuple[Path, ...]) -> No
     Example:
       recjudge batch import 3 results.jsonl errors.jsonl
     """
-    from recjudge_tui.runs.batches.collect import import_results
+    from recjudge_tui.runs.batch import import_results
 
     with counting("importing", "lines") as advance:
         tally = import_results(database, run_id, files, advance)
@@ -397,8 +398,8 @@ def batch_submit(database: Database, run_id: int) -> None:
     """
     from recjudge_tui.domain.text import quantity
     from recjudge_tui.reports.runs import cost_range
-    from recjudge_tui.runs.batches.cost import batch_estimate
-    from recjudge_tui.runs.batches.hosted import submit as submit_run
+    from recjudge_tui.runs.batch import batch_estimate
+    from recjudge_tui.runs.batch import submit as submit_run
 
     expected = batch_estimate(database, run_id)
     calls = quantity(expected.calls, "call")
@@ -423,7 +424,7 @@ def batch_status(database: Database, run_id: int) -> Table:
       recjudge batch status 3
     """
     from recjudge_tui.reports.listings import batches
-    from recjudge_tui.runs.batches.hosted import update_progress
+    from recjudge_tui.runs.batch import update_progress
 
     return batches(run_id, update_progress(database, run_id, narrate))
 
@@ -443,12 +444,13 @@ def batch_collect(database: Database, run_id: int, give_up: bool) -> None:
     Example:
       recjudge batch collect 3
     """
-    from recjudge_tui.runs.batches import hosted as batch_hosted
+    from recjudge_tui.runs.batch import collect
+    from recjudge_tui.runs.batch import give_up as forget
 
     if give_up:
-        click.echo(f"run {run_id}: {batch_hosted.give_up(database, run_id)} batches given up")
+        click.echo(f"run {run_id}: {forget(database, run_id)} batches given up")
         return
-    done = batch_hosted.collect(database, run_id, narrate)
+    done = collect(database, run_id, narrate)
     _report(database, run_id, done.results)
     if done.waiting:
         narrate(
@@ -505,8 +507,7 @@ def batch_run(
       recjudge batch run calls.jsonl -o results.jsonl --base-url http://127.0.0.1:8000/v1 --ray head:6379
     """
     from recjudge_tui.domain.text import quantity
-    from recjudge_tui.runs.batches.lines import Servers
-    from recjudge_tui.runs.batches.run import run_file
+    from recjudge_tui.runs.batch_file import Servers, run_file
 
     address.check()
     servers = Servers(address.base_urls, address.api_key_env, timeout_s, concurrency, address.header_env)

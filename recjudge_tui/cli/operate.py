@@ -121,8 +121,8 @@ def _judge(database: Database, project: str) -> None:
     from recjudge_tui.domain.judge import JudgeSpec
     from recjudge_tui.people.raters import combine
     from recjudge_tui.runs import start
-    from recjudge_tui.runs.plan.plan import RunRequest
-    from recjudge_tui.runs.plan.settings import settings_for
+    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.settings import settings_for
     from recjudge_tui.store.projects import project_id
     from recjudge_tui.store.runs import list_runs
 
@@ -147,14 +147,13 @@ def _ask_model(database: Database, spec: str) -> None:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import write_table
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.runs.plan.plan import RunRequest
-    from recjudge_tui.runs.plan.series import AlreadyJudgedError
-    from recjudge_tui.runs.plan.settings import settings_for
+    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
     from recjudge_tui.store.projects import project_id
 
     identity = project_id(database, _EXAMPLE)
     judge = chosen_judge(spec, JudgeAddress())
-    settings = settings_for("pairwise", sample=_ASKED, history=5, top_k=5)
+    settings = settings_for("pairwise", sample=_ASKED, history=5, top_k=5, max_tokens=400)
     try:
         (plan,) = plan_and_print(database, [RunRequest(identity, judge, settings)], dry_run=False)
     except AlreadyJudgedError as error:
@@ -405,7 +404,7 @@ def _installation(db: str | None) -> Table:
 
 
 def _stale(running: tuple[RunningRun, ...]) -> tuple[RunningRun, ...]:
-    from recjudge_tui.runs.control.lease import is_alive
+    from recjudge_tui.runs.lease import is_alive
 
     return tuple(run for run in running if run.owner is None or not is_alive(run.owner, run.heartbeat))
 

@@ -332,25 +332,37 @@ def reading(what: str) -> Iterator[Callable[[int, float], None]]:
 @contextmanager
 def following_run(begin: Progress) -> Iterator[Callable[[Progress], None]]:
     """The progress of a run: a bar on a terminal, a line a minute elsewhere."""
-    # calls made by an earlier process do not count towards the rate
-    before = begin.done + begin.failed
     if sys.stderr.isatty():
-        tail = "calls · {task.fields[failed]} failed · {task.fields[cached]} from cache{task.fields[waiting]}"
-        with _bar("", begin.calls, tail, failed=0, cached=0, waiting="") as show:
-            yield lambda now: show(
-                completed=now.done + now.failed, failed=now.failed, cached=now.cached, waiting=_waiting(now)
-            )
+        with _bar("", begin.calls, "calls{task.fields[said]}", remaining=False, said="") as show:
+            yield lambda now: show(completed=now.done + now.failed, said=_said(now))
         return
 
     def words(now: Progress) -> str:
-        return f"{now.done + now.failed}/{now.calls} calls, {now.failed} failed{_waiting(now)}"
+        return f"{now.done + now.failed}/{now.calls} calls{_said(now)}"
 
     with _Line(words(begin)) as line:
-        yield lambda now: line.show(words(now), (now.done + now.failed - before) / max(now.calls - before, 1))
+        yield lambda now: line.show(words(now))
+
+
+def _said(now: Progress) -> str:
+    """What the calls do, and about how long that will take."""
+    from recjudge_tui.reports.runs import span
+
+    parts = [f"{now.failed} failed"] + ([f"{now.cached} from cache"] if now.cached else [])
+    if now.in_flight or now.attempts:
+        parts.append(f"{now.in_flight} in flight, {now.attempts} attempts")
+    if now.tokens_out:
+        parts.append(f"{now.tokens_in:,} tokens read, {now.tokens_out:,} written")
+    waiting = _waiting(now)
+    if now.left_s is not None and not waiting:
+        parts.append(f"about {span(now.left_s)} left")
+    return f", {', '.join(parts)}{waiting}"
 
 
 def _waiting(progress: Progress) -> str:
-    """The pause that the server asked for, so that a run that does nothing says why."""
+    """The pause that the server asked for, or that it cannot be reached: a run that does nothing says why."""
+    if progress.unreachable:
+        return f"; {progress.unreachable}, retry in {progress.retry_s:.0f} s"
     if not progress.waiting_s:
         return ""
     left = f"{progress.waiting_s:.0f} s" if progress.waiting_s < 90 else f"{progress.waiting_s / 60:.0f} min"
@@ -358,7 +370,9 @@ def _waiting(progress: Progress) -> str:
 
 
 @contextmanager
-def _bar(head: str, total: int | None, tail: str, **fields: Any) -> Iterator[Callable[..., None]]:
+def _bar(
+    head: str, total: int | None, tail: str, *, remaining: bool = True, **fields: Any
+) -> Iterator[Callable[..., None]]:
     """A bar with its elapsed and remaining time, and no progress line beside it; without a total, a percentage.
 
     When the terminal goes away, the work continues without it.
@@ -379,8 +393,8 @@ def _bar(head: str, total: int | None, tail: str, **fields: Any) -> Iterator[Cal
         *([TextColumn(head)] if head else []),
         BarColumn(),
         TaskProgressColumn() if total is None else MofNCompleteColumn(),
-        *(TextColumn(tail), TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn()),
-        TextColumn("remaining"),
+        *(TextColumn(tail), TimeElapsedColumn(), TextColumn("elapsed")),
+        *((TimeRemainingColumn(), TextColumn("remaining")) if remaining else ()),
         console=Console(stderr=True),
         transient=True,
     )

@@ -12,6 +12,7 @@ from recjudge_tui.cli.app import has_terminal, open_adjudication, open_annotatio
 from recjudge_tui.cli.command import in_database, in_project, project_report, report_commands
 from recjudge_tui.cli.options import ProtocolChoice, output_option, with_options
 from recjudge_tui.cli.output import narrate
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.options import SEED as DRAWN
 from recjudge_tui.domain.options import SYSTEMS, Option
 from recjudge_tui.domain.roles import IMPORTED
@@ -97,7 +98,7 @@ def rater_delete(project: Project, name: str, yes: bool) -> None:
       recjudge rater delete old-judge -p movies --yes
     """
     from recjudge_tui.domain.text import quantity
-    from recjudge_tui.runs.control.lease import refuse_when_active
+    from recjudge_tui.runs.lease import refuse_when_active
     from recjudge_tui.store.raters import delete_rater, rater_row
     from recjudge_tui.store.runs import stored_runs
 
@@ -120,7 +121,7 @@ def rater_rename(project: Project, name: str, new_name: str) -> None:
     Example:
       recjudge rater rename gpt-4o gpt-4o-temperature-0 -p movies
     """
-    from recjudge_tui.runs.control.lease import refuse_when_active
+    from recjudge_tui.runs.lease import refuse_when_active
     from recjudge_tui.store.raters import rater_row, rename_rater
     from recjudge_tui.store.runs import stored_runs
 
@@ -259,12 +260,21 @@ _ASSIGNED = (
     ),
     DRAWN.but(help="Seed for drawing cases, annotators and orders.", default=SEED),
     SYSTEMS.but(help="Only lists or texts of these systems."),
+    Option(
+        "stratify", str, "Draw the sample's users evenly from 4 levels of activity.", "none", choices=("none", "activity"),
+        flag="--stratify",
+    ),
 )  # fmt: skip
 
 
 @annotate.command("plan")
 @in_project
-@_protocol
+@click.option(
+    "--protocol",
+    type=ProtocolChoice(ADVERSARIAL),
+    required=True,
+    help="What the annotators judge; adversarial: a user's own list against one made for somebody else.",
+)
 @click.option("--annotators", required=True, metavar="ANA,BEN,...", help="Annotator names.")
 @with_options(_ASSIGNED)
 def annotate_plan(project: Project, annotators: str, **chosen: Any) -> None:
@@ -276,6 +286,7 @@ def annotate_plan(project: Project, annotators: str, **chosen: Any) -> None:
     Example:
       recjudge annotate plan -p movies --protocol pairwise --annotators ana,ben --sample 80
       recjudge annotate plan -p movies --protocol explanation --annotators ana,ben,cy --overlap 0.3
+      recjudge annotate plan -p movies --protocol adversarial --annotators ana,ben --sample 30 --stratify activity
     """
     from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
 
@@ -354,12 +365,13 @@ def annotate_export(
     from recjudge_tui.people.task_files import open_tasks, write_tasks
 
     tasks = open_tasks(project.db, project.id, annotator, protocol)
-    written = write_tasks(tasks, fmt, out or sys.stdout)
+    beside = write_tasks(tasks, fmt, out or sys.stdout)
     narrate(
-        f"{written.tasks:,} tasks of {annotator} ({tasks.protocol}) written" + (f" to {out}" if out else "")
+        f"{len(tasks.tasks):,} tasks of {annotator} ({tasks.protocol}) written"
+        + (f" to {out}" if out else "")
     )
-    if written.beside is not None:
-        narrate(f"{_BESIDE[fmt]} written to {written.beside}")
+    if beside is not None:
+        narrate(f"{_BESIDE[fmt]} written to {beside}")
 
 
 @annotate.command("adjudicate")

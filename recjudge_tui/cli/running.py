@@ -23,20 +23,20 @@ from recjudge_tui.cli.options import (
     table_options,
     trust_option,
     with_help_all,
+    with_options,
 )
 from recjudge_tui.cli.output import counting, following_run, names, narrate, put
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.protocols import SAER, decidable, offered, protocol_facts
-from recjudge_tui.domain.run_options import SAER_NAME, summary_of
+from recjudge_tui.domain.run_options import RUN_OPTIONS, SAER_NAME, summary_of
 from recjudge_tui.reports.declare import REPORTS
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.runs.plan.plan import Plan, RunRequest
-    from recjudge_tui.runs.saer.plan import SaerPlan, Stage
-    from recjudge_tui.runs.saer.request import SaerRequest
+    from recjudge_tui.runs.plan import Plan, RunRequest
+    from recjudge_tui.runs.saer import SaerPlan, SaerRequest, Stage
     from recjudge_tui.store.database import Database
 
 
@@ -77,7 +77,9 @@ def work_on(
     with following_run(run_progress(database, run_id)) as show:
         result = work(database, run_id, show)
     tell(outcome_line(run_id, result.progress))
-    for line in failure_lines(database, run_id) if result.progress.failed else ():
+    for line in (
+        (*failure_lines(database, run_id), *_remedies(database, run_id)) if result.progress.failed else ()
+    ):
         narrate(line)
     if RunSettings.model_validate_json(run_row(database, run_id)["settings"]).until:
         from recjudge_tui.reports.early_stopping import stop_lines
@@ -85,14 +87,39 @@ def work_on(
         for line in stop_lines(database, run_id):
             narrate(line)
     if result.is_interrupted:
-        for line in filter(None, (result.reason, next_step or how_to_resume(run_id), *more)):
+        budget = " --budget USD" if result.reason and result.progress.state == "stopped" else ""
+        for line in filter(None, (result.reason, next_step or how_to_resume(run_id) + budget, *more)):
             narrate(line)
         raise click.exceptions.Exit(130)
+    if result.progress.done:
+        from recjudge_tui.reports.sanity import lines_of_run
+
+        for line in lines_of_run(database, run_id):
+            narrate(f"no conclusion: {line}")
     if result.progress.failed and not result.progress.done:
         narrate(
             f"nothing was judged; when the cause is removed, ask again with: recjudge runs retry {run_id}"
         )
         raise click.exceptions.Exit(1)
+
+
+# what may help a call that failed for this reason, when it is asked again
+_REMEDIES = {
+    "timeout": "--timeout S waits longer, --max-tokens N asks for less",
+    "length": "--max-tokens N raises the cap",
+    "thinking": "--max-tokens N raises the cap; --option reasoning_effort=low thinks less",
+    "loop": "--option frequency_penalty=1 or --option repeat_penalty=1.3 where the server takes it",
+    "overflow": "--history N shows fewer events",
+}
+
+
+def _remedies(database: Database, run_id: int) -> list[str]:
+    from recjudge_tui.store.runs import run_failures
+
+    kinds = [row["error_kind"] for row in run_failures(database, run_id)]
+    return [
+        f"{kind}: recjudge runs retry {run_id} with {_REMEDIES[kind]}" for kind in kinds if kind in _REMEDIES
+    ]
 
 
 def how_to_resume(run_id: int) -> str:
@@ -125,8 +152,8 @@ _HELP = f"""Judge lists or explanations with a published method.
 Prints the estimate, then progress, then one line: run id, done, failed, cost. Resume an
 interrupted run with “recjudge runs resume ID”; calls that have an answer are not repeated. Runs of one judge with
 the same prompt and settings belong to one rater; cases it has judged are left out, unless you add --again. saer prints
-a page of results instead (--format, -o); to resume it, run the same command again. With saer, --limit and
---sample count users, --budget covers both stages, and --prompt may name one prompt for each stage: A,B.
+a page of results instead (--format, -o); to resume it, run the same command again. With saer, --budget
+covers both stages, and --prompt may name one prompt for each stage: A,B.
 --until decided ({", ".join(decidable())}) stops when the systems can be told apart: after every user
 it checks the win rate (ties count half) or the difference between shares of the best label, with the
 betting confidence sequence of Waudby-Smith and Ramdas (2024).
@@ -141,6 +168,14 @@ Example:
   recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
   recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --as-published --dry-run
 """
+
+
+_human_price = click.option(
+    "--human-price",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="USD",
+    help="saer: what a person is paid for a case, for comparison.",
+)
 
 
 @click.command(help=_HELP)
@@ -176,6 +211,7 @@ Example:
     help="saer: do not compare systems in pairs if more than this share of their lists is rated Poor (0.5: half)."
     " The authors of SAER warn against this. Default: every system is compared.",
 )
+@_human_price
 @table_options
 def run(
     project: Project,
@@ -188,35 +224,38 @@ def run(
     plan_only: bool,
     detach: bool,
     drop_poor_over: float | None,
+    human_price: float | None,
     fmt: str | None,
     out: Path | None,
     **options: object,
 ) -> None:
-    from recjudge_tui.runs.plan.plan import RunRequest
-    from recjudge_tui.runs.plan.settings import settings_for
-    from recjudge_tui.runs.saer.request import saer_request
+    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.saer import saer_request
+    from recjudge_tui.runs.settings import settings_for
 
     judge = chosen_judge(spec, address)
-    mode = Mode(dry_run, plan_only, detach, fmt, out)
+    mode = Mode(dry_run, plan_only, detach, fmt, out, human_price)
     if protocol == SAER_NAME:
         given: dict[str, Any] = {"prompts": names(prompt), "drop_poor_over": drop_poor_over, **options}
         _run_saer(project, saer_request(project.db, project.id, judge, **given), rater, mode)
         return
-    if drop_poor_over is not None or fmt or out:
-        raise click.UsageError("--drop-poor-over, --format and -o are only for “recjudge run saer”")
+    if drop_poor_over is not None or human_price or fmt or out:
+        raise click.UsageError(
+            "--drop-poor-over, --human-price, --format and -o are only for “recjudge run saer”"
+        )
     settings = settings_for(protocol, **options)
     _run_protocol(project.db, RunRequest(project.id, judge, settings, rater, prompt), mode)
 
 
 # the 15 options that most runs need are left
 with_help_all(
-    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "db", "fmt", "out", "columns",
-    "plain", "notes", "explain", "all",
+    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "human_price", "db", "fmt", "out",
+    "columns", "plain", "notes", "explain", "all",
 )  # fmt: skip
 
 
 def _run_protocol(database: Database, request: RunRequest, mode: Mode) -> None:
-    from recjudge_tui.runs.plan.series import AlreadyJudgedError
+    from recjudge_tui.runs.settings import AlreadyJudgedError
 
     try:
         (plan,) = plan_and_print(database, [request], dry_run=mode.dry_run)
@@ -246,12 +285,12 @@ class Mode:
     detach: bool
     fmt: str | None
     out: Path | None
+    human_price: float | None = None
 
 
 def _run_saer(project: Project, request: SaerRequest, rater: str, mode: Mode) -> None:
     """Plan both stages, or find them, work on what is outstanding, and print the page. Exit 130 if one was stopped."""
-    from recjudge_tui.runs.saer.plan import plan_saer
-    from recjudge_tui.runs.saer.work import next_stage
+    from recjudge_tui.runs.saer import next_stage, plan_saer
 
     with counting("planning", "cases") as advance:
         plan = plan_saer(project.db, project.id, request, rater=rater, dry_run=mode.dry_run, progress=advance)
@@ -266,14 +305,16 @@ def _run_saer(project: Project, request: SaerRequest, rater: str, mode: Mode) ->
     if mode.detach and (stage := next_stage(project.db, plan.group_id)) is not None:
         _detach(project.db, plan, stage, mode)
         return
-    work_on_group(project.db, plan.group_id, mode.fmt, mode.out)
+    work_on_group(project.db, plan.group_id, mode.fmt, mode.out, mode.human_price)
 
 
-def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path | None) -> None:
+def work_on_group(
+    database: Database, group_id: int, fmt: str | None, out: Path | None, human_price: float | None = None
+) -> None:
     """Work through the outstanding stages of a SAER run and print its page. Exit 130 if one was stopped."""
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.saer import Stages, saer_page
-    from recjudge_tui.runs.saer.work import next_stage, result_of
+    from recjudge_tui.runs.saer import next_stage, result_of
 
     while (stage := next_stage(database, group_id)) is not None:
         assert stage.run_id is not None
@@ -286,7 +327,9 @@ def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path 
             "to resume, repeat the same command; answered calls are not repeated",
         )
     saer = result_of(database, group_id)
-    stages = Stages(saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none)
+    stages = Stages(
+        saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none, human_price
+    )
     put(saer_page(Project.numbered(database, saer.project_id), stages), fmt, out)
 
 
@@ -296,7 +339,7 @@ def _narrate_of(protocol: str, line: str) -> None:
 
 def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
     from recjudge_tui.reports.runs import cost_range, duration, estimate_lines
-    from recjudge_tui.runs.saer.plan import is_finished
+    from recjudge_tui.runs.saer import is_finished
     from recjudge_tui.store.runs import run_progress
 
     for stage in plan.stages:
@@ -323,12 +366,13 @@ def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
 
 
 def _detach(database: Database, plan: SaerPlan, stage: Stage, mode: Mode) -> None:
-    from recjudge_tui.runs.saer.work import detach_saer
+    from recjudge_tui.runs.saer import detach_saer
 
     assert plan.group_id is not None
     assert stage.run_id is not None
     words = [f"--format={mode.fmt}"] if mode.fmt else []
     words += ["-o", str(mode.out)] if mode.out else []
+    words += [f"--human-price={mode.human_price}"] if mode.human_price else []
     detach_saer(database, plan.group_id, stage.run_id, words)
     first, second = plan.first.run_id, plan.second.run_id
     if stage.run_id != first:
@@ -340,11 +384,18 @@ def _detach(database: Database, plan: SaerPlan, stage: Stage, mode: Mode) -> Non
     narrate("to print the page when both are done, repeat the same command")
 
 
-budget_option = click.option(
-    "--budget",
-    type=FiniteRange(min=0, min_open=True),
-    metavar="USD",
-    help="A new budget for the whole run, including what it has spent.",
+# the settings that a stored run may get anew
+_CHANGES = {
+    "budget_usd": "A new budget for the whole run, including what it has spent.",
+    "max_tokens": "Another cap on a reply, in tokens.",
+    "history": "Show fewer events of each user, in cases without an answer.",
+    "timeout_s": "Another timeout of each attempt, in seconds.",
+    "sending": "Send this to the server too, such as frequency_penalty=0.5.",
+}
+changes_options = with_options(
+    [RUN_OPTIONS[name].but(default=None, by_protocol=False, rare=False) for name in _CHANGES],
+    offered(),
+    **_CHANGES,
 )
 
 
@@ -363,9 +414,15 @@ def runs_list(database: Database, project: str | None) -> Table:
       recjudge runs list -p movies
     """
     from recjudge_tui.project import Project
+    from recjudge_tui.reports.common.table import Note
     from recjudge_tui.reports.listings import runs as listed
+    from recjudge_tui.runs.lease import is_active
 
-    return listed(database, Project.named(database, project) if project else None)
+    table = listed(database, Project.named(database, project) if project else None)
+    running = [int(str(row["id"])) for row in table.rows if row["state"] == "running"]
+    alone = [run for run in running if not is_active(database, run)]
+    notes = [Note(f"run {run}: no process works on it; {how_to_resume(run)}", "warning") for run in alone]
+    return replace(table, notes=(*table.notes, *notes))
 
 
 @runs.command("show")
@@ -389,10 +446,10 @@ def runs_show(database: Database, run_id: int, project: str | None) -> Table:
 @runs.command("resume")
 @in_database
 @click.argument("run_id", metavar="ID", type=int)
-@budget_option
+@changes_options
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @trust_option
-def runs_resume(database: Database, run_id: int, budget: float | None, detach: bool) -> None:
+def runs_resume(database: Database, run_id: int, detach: bool, **changes: object) -> None:
     """Resume a run that was stopped, paused, interrupted or killed. Answered calls are not repeated.
 
     Example:
@@ -401,25 +458,26 @@ def runs_resume(database: Database, run_id: int, budget: float | None, detach: b
     """
     from recjudge_tui.runs.start import prepare_resume
 
-    prepare_resume(database, run_id, budget)
+    prepare_resume(database, run_id, **changes)
     _work(database, run_id, detach=detach)
 
 
 @runs.command("retry")
 @in_database
 @click.argument("run_id", metavar="ID", type=int)
-@budget_option
+@changes_options
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @trust_option
-def runs_retry(database: Database, run_id: int, budget: float | None, detach: bool) -> None:
+def runs_retry(database: Database, run_id: int, detach: bool, **changes: object) -> None:
     """Ask the failed calls of a run again.
 
     Example:
       recjudge runs retry 3
+      recjudge runs retry 3 --max-tokens 4096 --timeout 300
     """
     from recjudge_tui.runs.start import prepare_retry
 
-    failed = prepare_retry(database, run_id, budget)
+    failed = prepare_retry(database, run_id, **changes)
     if not failed:
         narrate(f"run {run_id} has no failed calls")
     else:
@@ -431,14 +489,17 @@ def runs_retry(database: Database, run_id: int, budget: float | None, detach: bo
 @in_database
 @click.argument("group_id", metavar="GROUP", type=int)
 @trust_option
+@_human_price
 @table_options
-def runs_work_group(database: Database, group_id: int, fmt: str | None, out: Path | None) -> None:
+def runs_work_group(
+    database: Database, group_id: int, fmt: str | None, out: Path | None, human_price: float | None
+) -> None:
     """Work through the stages of a SAER run and print its page. “recjudge run saer --detach” starts this command.
 
     Example:
       recjudge runs work-group 1
     """
-    work_on_group(database, group_id, fmt, out)
+    work_on_group(database, group_id, fmt, out, human_price)
 
 
 @runs.command("stop")
@@ -451,9 +512,25 @@ def runs_stop(database: Database, run_id: int, pause: bool) -> None:
     Example:
       recjudge runs stop 3
     """
-    from recjudge_tui.runs.control.lease import stop_and_wait
+    from recjudge_tui.runs.lease import stop_and_wait
 
     narrate(stop_and_wait(database, run_id, "pause" if pause else "stop"))
+
+
+@runs.command("take-over")
+@in_database
+@click.argument("run_id", metavar="ID", type=int)
+def runs_take_over(database: Database, run_id: int) -> None:
+    """Release a run that a process on another machine holds and will not finish.
+
+    Example:
+      recjudge runs take-over 3
+    """
+    from recjudge_tui.runs.lease import take_over
+
+    owner = take_over(database, run_id)
+    narrate(f"run {run_id} is released; it was held by: {owner}" if owner else f"nobody held run {run_id}")
+    narrate(how_to_resume(run_id))
 
 
 @runs.command("concurrency")
@@ -468,8 +545,8 @@ def runs_concurrency(database: Database, run_id: int, calls: int) -> None:
     Example:
       recjudge runs concurrency 3 16
     """
-    from recjudge_tui.runs.control.concurrency import change_concurrency
-    from recjudge_tui.runs.control.lease import is_active
+    from recjudge_tui.runs.lease import is_active
+    from recjudge_tui.runs.start import change_concurrency
 
     change_concurrency(database, run_id, calls)
     when = "from now on" if is_active(database, run_id) else "when it is resumed"
@@ -502,7 +579,7 @@ def runs_delete(database: Database, run_id: int, yes: bool) -> None:
     Example:
       recjudge runs delete 3 --yes
     """
-    from recjudge_tui.runs.control.lease import refuse_when_active
+    from recjudge_tui.runs.lease import refuse_when_active
     from recjudge_tui.store.runs import delete_run, run_summary
 
     row = run_summary(database, run_id)
@@ -518,6 +595,7 @@ _FLOOR = "rules"
 _SETTINGS = (
     "systems", "domain", "use_cache", "sample", "seed", "top_k", "history", "history_days", "concurrency", "timeout_s",
     "budget_usd",
+    "max_tokens", "sending",
 )  # fmt: skip
 _RUN = (
     click.option("--judge", "spec", metavar="SPEC", help="Run this judge first: rules, ollama:MODEL, ..."),
@@ -529,7 +607,7 @@ _RUN = (
     setting_options(
         *_SETTINGS,
         protocols=(ADVERSARIAL,),
-        sample="Judge the cases of N users; position: N pairs.  [default: 100; position: all]",
+        sample="Judge the cases of N users.  [default: 100; position: all]",
         seed="The seed of the users and positions drawn.",
     ),
 )
@@ -564,7 +642,7 @@ def robustness() -> None:
 def _judged_first(test: str, project: Project, given: dict[str, Any]) -> dict[str, Any] | None:
     """Run the judge, if one is named; the options of the report, about that judge."""
     from recjudge_tui.domain.judge import JudgeSpec
-    from recjudge_tui.runs.plan.ablation import arms_of
+    from recjudge_tui.runs.plan import arms_of
 
     values = {option.name: given[option.name] for option in REPORTS[f"robustness {test}"].options}
     own = "raters" if test == "ablation" else "rater"
@@ -602,9 +680,8 @@ def _judged(
     Returns () after a dry run and with --detach, because there is nothing to show yet.
     """
     from recjudge_tui.runs import start
-    from recjudge_tui.runs.plan.plan import RunRequest
-    from recjudge_tui.runs.plan.series import AlreadyJudgedError
-    from recjudge_tui.runs.plan.settings import settings_for
+    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 
     database = project.db
     settings = settings_for(protocol, **{name: given[name] for name in _SETTINGS})

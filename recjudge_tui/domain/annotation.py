@@ -55,3 +55,8 @@ class AspectQuestion(NamedTuple):
     options: tuple[AnswerOption, ...]
     low: float = 0.0
     high: float = 0.0
+
+    def said(self, value: float) -> str:
+        """The words of the option with this value; the number where there is none."""
+        words = {option.value: option.words for option in self.options}
+        return words.get(value) or f"{value:g}"

@@ -58,10 +58,14 @@ class Sampling(Model):
 
 
 class Request(Model):
-    """One call: messages, the JSON schema of the reply, sampling options. `messages[0]` (system) is the shared prefix,
-    identical in every call of a run. `material` is the case, in the order shown, for judges that read data instead of
-    text (`rules`). `schema_name` is for servers that require a name. `label_field` is the property of the schema (one
-    with an enum) whose probability is wanted; empty: none."""
+    """One call: messages, the JSON schema of the reply, sampling options.
+
+    `messages[0]` (system) is the shared prefix, identical in every call of a run. `material` is
+    the case, in the order shown, for judges that read data instead of text (`rules`). `schema_name`
+    is for servers that require a name. `label_field` is the property of the schema (one with an enum) whose
+    probability is wanted; empty: none. `seat` numbers the requests that follow each other, about one user at a time:
+    a server's slot, or one of several servers, remembers what it read for the one before.
+    """
 
     messages: tuple[Message, ...]
     reply_schema: dict[str, Any]
@@ -70,6 +74,7 @@ class Request(Model):
     sampling: Sampling = Sampling()
     sample: int = 0
     material: Material | None = None
+    seat: int | None = None
 
     def content_hash(self) -> str:
         """SHA-256 (hex) of the question to the judge: text, images, schema and sample number, without the model."""
@@ -164,9 +169,12 @@ class ParsedReply(Model):
 
 
 class CallResult(NamedTuple):
-    """The result of a call: its parsed reply, or an error. Exactly one of `parsed`, `error_kind` is set. A reply that
-    could not be read is kept with the error. `cached_from` is the call whose stored reply was used. `cost_usd` is the
-    known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have cost."""
+    """The result of a call: its parsed reply, or an error. Exactly one of `parsed`, `error_kind` is set.
+
+    A reply that could not be read is kept with the error. `cached_from` is the call whose stored reply was used.
+    `cost_usd` is the known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have
+    cost. `earlier` are the kind and text of attempts before the last one whose answer could not be used.
+    """
 
     attempts: int
     reply: Reply | None = None
@@ -176,6 +184,7 @@ class CallResult(NamedTuple):
     cached_from: int | None = None
     cost_usd: float | None = None
     unknown_usd: float = 0.0
+    earlier: tuple[tuple[str, str], ...] = ()
 
 
 class VerdictDraft(Model):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 # the part of a judge's view of the user in which an event is shown
 Part = Literal["history", "search", "click", "browse", "other"]
@@ -45,49 +45,49 @@ class EventKind(NamedTuple):
         return self.action in OWNED
 
 
-# Tried in this order: `remove_from_cart` is a refusal, `watch_later` a wish.
-EVENT_KINDS: tuple[EventKind, ...] = (
-    EventKind(
-        "dislike",
-        "history",
-        "refused",
-        ("dislike", "unlike", "downvote", "thumbsdown", "notinterested", "hide", "hidden"),
-    ),
-    EventKind("skip", "history", "refused", ("skip", "dismiss")),
-    EventKind("return", "history", "refused", ("return", "refund", "cancel")),
-    EventKind("remove", "other", "refused", ("remove", "unsave", "unfav", "unfollow", "unsubscri")),
-    EventKind(
-        "impression", "other", "shown", ("impression", "exposure", "exposed", "displayed", "recommended")
-    ),
-    EventKind(
-        "wishlist", "other", "wanted", ("wish", "watchlist", "watchlater", "readlater", "wantto", "toread")
-    ),
-    EventKind("add_to_cart", "other", "wanted", ("cart", "addtocart", "basket", "addtobasket")),
-    EventKind("playlist", "other", "wanted", ("playlist", "queue")),
-    EventKind("save", "other", "wanted", ("save", "bookmark")),
-    EventKind("favourite", "history", "wanted", ("fav",)),
-    EventKind("like", "history", "wanted", ("like", "upvote", "thumbsup")),
-    EventKind("follow", "other", "wanted", ("follow",)),
-    EventKind("subscribe", "other", "wanted", ("subscri",)),
-    EventKind("share", "other", "wanted", ("share", "recommendto")),
-    EventKind(RATING, "history", "rated", ("rate", "rating", "score", "stars", "starred")),
-    EventKind("review", "history", "rated", ("review", "tip")),
-    EventKind("purchase", "history", "bought", ("purchas", "buy", "bought", "checkout", "transaction")),
-    EventKind("order", "history", "bought", ("order", "reorder", "preorder")),
-    EventKind("rent", "history", "consumed", ("rent", "hire", "borrow"), "borrowed"),
-    EventKind("watch", "history", "consumed", ("watch", "seen"), "watched"),
-    EventKind("play", "history", "consumed", ("play",), "played"),
-    EventKind("stream", "history", "consumed", ("stream",), "streamed"),
-    EventKind("listen", "history", "consumed", ("listen", "heard", "scrobble"), "listened to"),
-    EventKind("read", "history", "consumed", ("read",), "read"),
-    EventKind("checkin", "history", "consumed", ("checkin", "visit", "attend"), "visited"),
-    EventKind("finish", "history", "consumed", ("finish", "complete", "consume")),
-    EventKind("interaction", "history", "other", ("interact",)),
-    EventKind("search", "search", "other", ("search", "query")),
-    EventKind("click", "click", "other", ("click", "open")),
-    EventKind("view", "click", "other", ("view",)),
-    EventKind("browse", "browse", "other", ("browse",)),
-)
+# Name, part, action, the prefixes, = the verb. Tried in this order: `remove_from_cart` is a refusal, `watch_later` a wish.
+_TABLE = """
+    dislike     history refused  dislike unlike downvote thumbsdown notinterested hide hidden
+    skip        history refused  skip dismiss
+    return      history refused  return refund cancel
+    remove      other   refused  remove unsave unfav unfollow unsubscri
+    impression  other   shown    impression exposure exposed displayed recommended
+    wishlist    other   wanted   wish watchlist watchlater readlater wantto toread
+    add_to_cart other   wanted   cart addtocart basket addtobasket
+    playlist    other   wanted   playlist queue
+    save        other   wanted   save bookmark
+    favourite   history wanted   fav
+    like        history wanted   like upvote thumbsup
+    follow      other   wanted   follow
+    subscribe   other   wanted   subscri
+    share       other   wanted   share recommendto
+    rating      history rated    rate rating score stars starred
+    review      history rated    review tip
+    purchase    history bought   purchas buy bought checkout transaction
+    order       history bought   order reorder preorder
+    rent        history consumed rent hire borrow = borrowed
+    watch       history consumed watch seen = watched
+    play        history consumed play = played
+    stream      history consumed stream = streamed
+    listen      history consumed listen heard scrobble = listened to
+    read        history consumed read = read
+    checkin     history consumed checkin visit attend = visited
+    finish      history consumed finish complete consume
+    interaction history other    interact
+    search      search  other    search query
+    click       click   other    click open
+    view        click   other    view
+    browse      browse  other    browse
+"""
+
+
+def _kind(line: str) -> EventKind:
+    words, _, verb = line.partition(" = ")
+    name, part, action, *stems = words.split()
+    return EventKind(name, cast("Part", part), cast("Action", action), tuple(stems), verb)
+
+
+EVENT_KINDS = tuple(map(_kind, _TABLE.strip().splitlines()))
 _SPLIT = re.compile(r"[^a-z]+")
 # the longest prefix of a type that is read
 _READ = 80

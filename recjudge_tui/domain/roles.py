@@ -51,34 +51,10 @@ _FAMILIES = (
 # whole words that mean a model or its role
 _MODEL_WORDS = ("claude", "ai", "bot", "chatbot", "copilot", "model", "judge", "glm")
 # words that mean a model only before a number, because people and things also have these names
-_NUMBERED = (
-    "gemma",
-    "phi",
-    "yi",
-    "falcon",
-    "alpaca",
-    "ernie",
-    "kimi",
-    "command",
-    "nova",
-    "palm",
-    "olmo",
-    "vicuna",
-)
+_NUMBERED = tuple("gemma phi yi falcon alpaca ernie kimi command nova palm olmo vicuna".split())
 # OpenAI's models named with one letter: o1-mini
 _OF_ONE_LETTER = re.compile(r"\bo\d-(?:mini|preview|pro)\b")
-_PERSON_WORDS = (
-    "human",
-    "person",
-    "people",
-    "annotator",
-    "expert",
-    "worker",
-    "crowd",
-    "student",
-    "user",
-    "assessor",
-)
+_PERSON_WORDS = tuple("human person people annotator expert worker crowd student user assessor".split())
 
 
 def is_language_model(kind: str) -> bool:
@@ -97,15 +73,11 @@ def kind_by_name(name: str) -> RaterKind:
     name."""
     if name in GROUND_TRUTH_NAMES:
         return "ground_truth"
-    return "judge" if _names_model(name) else "annotator"
-
-
-def _names_model(name: str) -> bool:
-    """Whether this looks like the name of a language model (`gpt-4o`, `Qwen2.5-7B`, `LLM judge 1`) and not of a person."""
+    # `gpt-4o`, `Qwen2.5-7B`, `LLM judge 1`
     words = re.findall(r"[^\W\d_]+|\d+", name.lower())
     followed = zip(words, [*words, ""][1:], strict=True)
-    if any(word.startswith(_FAMILIES) or (word in _NUMBERED and after.isdigit()) for word, after in followed):
-        return True
-    if _OF_ONE_LETTER.search(name.lower()):
-        return True
-    return any(word in _MODEL_WORDS for word in words) and not any(word in _PERSON_WORDS for word in words)
+    named = any(
+        word.startswith(_FAMILIES) or (word in _NUMBERED and after.isdigit()) for word, after in followed
+    )
+    called = not {*words}.isdisjoint(_MODEL_WORDS) and {*words}.isdisjoint(_PERSON_WORDS)
+    return "judge" if named or called or _OF_ONE_LETTER.search(name.lower()) else "annotator"

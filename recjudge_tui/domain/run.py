@@ -29,7 +29,7 @@ def _setting(name: str) -> Any:
 
 class RunSettings(Model):
     """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds. `as_of`
-    is ISO 8601 UTC. `sample` counts cases, or users for adversarial pairs. The limits per minute apply to the whole run,
+    is ISO 8601 UTC. `limit` and `sample` count users. The limits per minute apply to the whole run,
     and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come from the
     rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless `keep_example_pair`
     (Zhang et al., 2024)."""
@@ -110,13 +110,15 @@ def sampling_of(settings: RunSettings, sample: int) -> Sampling:
 class Estimate(Model):
     """The estimate of a run before it starts. Tokens are estimated from rendered prompts (low to high).
 
-    `cost_usd` is None if the price is unknown, `seconds` if there is no run or test to measure the speed from.
-    `domain_note` says which words the prompt uses for the recommended things if the domain is unknown, and that examples
-    of other domains are left out. `published` is the preset of a run as published, a line each. `copies_notes` count the
-    events that are left out of what is shown because they are also held out. `undated_note` counts events without a time,
-    which are shown although they may be later than a list that has one. `strata`: users drawn from each activity level,
-    where the run is stratified. `tokens_reused` of the low number are read only once by a server that `reuse_note` names;
-    None: it is not known to remember prompts."""
+    `cost_usd` is None if the price is unknown, `seconds` if there is no run to measure the speed from.
+    `domain_note` says that examples of other domains are left out. `published` is the preset of a run as published, a line
+    each.
+    `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
+    counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
+    drawn from each activity level, where the run is stratified. `stored` calls have a stored reply and ask nothing; the
+    tokens are those of the others. `tokens_reused` of the low number need not be read again, as in the judge's last run;
+    None: it is not known.
+    """
 
     calls: int
     cases: int
@@ -125,8 +127,8 @@ class Estimate(Model):
     tokens_out: int
     longest_prompt_tokens: int
     images: int = 0
+    stored: int = 0
     tokens_reused: int | None = None
-    reuse_note: str = ""
     cost_usd_low: float | None
     cost_usd_high: float | None
     seconds: float | None
@@ -141,11 +143,14 @@ class Estimate(Model):
 
 class Progress(Model):
     """The progress of a run: `done` + `failed` + outstanding = `calls`; `cached` of the done reused a stored reply.
-    `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage, for
-    attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost (from an
-    older version), which is left out of the sum. `waiting_s` is the rest of a pause that the server asked for. Of
-    `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`: it had
-    read them before."""
+
+    `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
+    for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost (from
+    an older version), which is left out of the sum. `waiting_s` is the rest of a pause that the server asked for. Of
+    `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`: it
+    had read them before. `in_flight` attempts wait for an answer, of `attempts` so far; `left_s` is about the rest of
+    the time (None: unknown). `unreachable`: why the server cannot be reached, and the next call tries it in `retry_s`.
+    """
 
     calls: int
     done: int
@@ -159,6 +164,11 @@ class Progress(Model):
     unknown_usd: float = 0.0
     impossible_costs: int = 0
     waiting_s: float = 0.0
+    in_flight: int = 0
+    attempts: int = 0
+    left_s: float | None = None
+    unreachable: str = ""
+    retry_s: float = 0.0
     state: RunState = "running"
 
     @property

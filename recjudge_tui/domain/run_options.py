@@ -167,11 +167,11 @@ _DECLARED = (
         label="images", form_choices=(("no", "not shown"), ("yes", "shown")),
     ),
     RunOption(
-        "limit", int, "Judge only the first N cases, user by user.",
+        "limit", int, "Judge only the cases of the first N users.",
         decides="draw", bounds={"ge": 1}, flag="--limit", metavar="N", label="first N", placeholder="all", rare=False,
     ),
     RunOption(
-        "sample", int, "Judge N cases of users drawn at random.",
+        "sample", int, "Judge the cases of N users drawn at random.",
         decides="draw", bounds={"ge": 1}, flag="--sample", metavar="N", label="sample N",
         placeholder="no sample", rare=False,
     ),

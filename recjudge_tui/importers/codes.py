@@ -1,8 +1,8 @@
 """What the answers in a column mean. The whole set of values decides, before anything is stored.
 
-Pure: `settle` takes how often each answer occurs and what was expected, and gives a reading in which every kept answer has a
-meaning, or raises `Unclear` with the readings to choose from. A reading is never taken when another one fits as well, nor when
-it fits only some of the answers, apart from a few strays.
+Pure: `settle` takes how often each answer occurs and what was expected, and gives a reading in which every kept
+answer has a meaning, or raises `Unclear` with the readings to choose from. A reading is never taken when another one
+fits as well, nor when it fits only some of the answers, apart from a few strays.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SECOND: dict[Means, tuple[str, ...]] = {
     "place": ("second", "2nd", "shown second", "set 2", "list 2", "set2", "list2", "right"),
     "letter": ("b", "b wins", "b win", "b won"),
 }
-_NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|side|reply"
+_NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|reply"
 _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
 _OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪)\s*(\w[\w ]*)")
@@ -171,7 +171,7 @@ def settle(counts: Mapping[str, int], expected: Expected, given: Given = Given()
     }:
         raise _either(either)
     remarks: list[str] = []
-    codes |= _numbered_sides(numbered, counts, expected, given)
+    codes |= _numbered_sides(numbered, counts, given)
     codes |= _numbers(open_, codes, counts, expected, given, remarks)
     unfit = {text: rows for text, rows in counts.items() if text not in codes and text not in dropped}
     lost, kept = sum(unfit.values()), sum(counts[text] for text in codes)
@@ -308,9 +308,7 @@ def _said(new: str, text: str, expected: Expected) -> Code:
 # ---- numbers -----------------------------------------------------------------------------------------------------
 
 
-def _numbered_sides(
-    numbered: Mapping[str, int], counts: Mapping[str, int], expected: Expected, given: Given
-) -> dict[str, Code]:
+def _numbered_sides(numbered: Mapping[str, int], counts: Mapping[str, int], given: Given) -> dict[str, Code]:
     """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
     found = set(numbered.values())
     if not found or not found <= {0, 1, 2} or found >= {0, 2}:
@@ -364,7 +362,8 @@ def _numbers(
         return {text: Code(contract[number]) for text, number in open_.items() if number in contract}
     if expected.form == "pair" and _is_graded(likely) and likely == found:
         remarks.append(
-            "numbers from -3 to 3 are read as strengths of preference: above 0 the first system (system_a) is better, as with 1"
+            "numbers from -3 to 3 are read as strengths of preference: above 0 the first system"
+            " (system_a) is better, as with 1"
             " and -1; if it is the other way round, undo this import and give --scale -3..3, from A to B"
         )
         return {text: _strong(number) for text, number in open_.items()}
@@ -401,7 +400,7 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: list[
             far = abs(number - middle) / ((high - low) / 2)
             value = 0.0 if number == middle else math.copysign(sign, (number - middle) * sign)
             codes[text] = Code(
-                value, strength="" if not value or far in (1.0,) and high - low <= 2 else _degree(far)
+                value, strength="" if not value or (far in (1.0,) and high - low <= 2) else _degree(far)
             )
     remarks.append(
         f"a scale from {ends[0]:g} (the first system is better) to {ends[1]:g} (the second), {middle:g} is a tie"

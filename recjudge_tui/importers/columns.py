@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
-from recjudge_tui.domain.records import ImportKind
+from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.importers.reader import WantedColumns, squashed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 class Columns(NamedTuple):
@@ -25,168 +32,36 @@ class Columns(NamedTuple):
         return self.required + self.optional
 
 
-# where and when a list or text was shown; for an event or label, which list or text it is about
-OCCASION = ("context", "served_at")
 # an exported annotation task, which replaces the rater and all columns that name a case
 TASK = "task_id"
 # a case of the project, which replaces all columns that name a case
 CASE = "case_id"
-COLUMNS: dict[ImportKind, Columns] = {
-    "items": Columns(("item_id", "title"), ("brand", "category", "image"), ("item_id",), ("item_id", "title")),
-    "users": Columns(("user_id",), (), ("user_id",), ("user_id",)),
-    "events": Columns(
-        ("user_id", "type"),
-        ("item_id", "text", "timestamp", "value", *OCCASION),
-        ("user_id", "item_id", "type", "context"),
-        ("user_id", "type"),
-    ),
-    "lists": Columns(
-        ("user_id", "system", "item_id"),
-        ("rank", "score", "distance", "items", "scores", *OCCASION),
-        ("user_id", "system", "item_id", "context"),
-        ("user_id", "system"),
-    ),
-    "explanations": Columns(
-        ("user_id", "item_id", "system", "text"),
-        ("reference", *OCCASION),
-        ("user_id", "item_id", "system", "context"),
-        ("user_id", "item_id", "system", "text"),
-    ),
-    "labels": Columns(
-        ("rater", "user_id", "value"),
-        (
-            *("item_id", "system", "system_a", "system_b", "aspect", "protocol", "rater_kind", "flags", "note"),
-            *("state", TASK, CASE, *OCCASION),
-            *("wins", "ties", "losses", "failed", "battles", "shown_first", "verdict_1", "verdict_2", "scale", "rule"),
-        ),
-        ("rater", "user_id", "item_id", "system", "system_a", "system_b", "context", TASK, CASE),
-        ("rater", "user_id"),
-    ),
-}  # fmt: skip
 # columns that hold a number
 NUMBERS = ("rank", "score", "distance", "value")
-KNOWN: dict[ImportKind, tuple[str, ...]] = {kind: columns.all for kind, columns in COLUMNS.items()}
 SYSTEM_KINDS: tuple[ImportKind, ...] = ("lists", "explanations")
 # kinds whose other columns become attributes
 _WITH_ATTRIBUTES: tuple[ImportKind, ...] = ("items", "users", "explanations")
+_DATA = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
 
-USER = (
-    "userid",
-    "uid",
-    "user",
-    "u",
-    "reviewerid",
-    "customerid",
-    "customer",
-    "visitorid",
-    "accountid",
-    "memberid",
-    "qid",
-    "queryid",
-)
-ITEM = (
-    "itemid", "iid", "item", "i", "movieid", "productid", "product", "asin", "businessid", "articleid", "newsid",
-    "bookid", "songid", "trackid", "videoid", "docid", "docno", "documentid", "contentid", "sku", "recommendeditem",
-)  # fmt: skip
-# means the item if no column has a clearer name; in a catalogue it is often beside the id
-ISBN = ("isbn", "isbn13")
-# always a model's own estimate
-PREDICTION = (
-    "prediction", "predict", "predicted", "predictedscore", "predictedrating", "pred", "est", "estimate",
-)  # fmt: skip
-SCORE = ("score", *PREDICTION, "rankscore", "rankingscore")
-# the lower, the better
-DISTANCE = ("distance", "distances", "dist")
-# a whole list in a cell
-LIST = (
-    "items", "itemids", "itemlist", "recommendations", "recommendeditems", "recommendationlist", "recs", "reclist",
-    "list", "slate", "ranking", "rankeditems", "rankedlist", "topk", "topn", "topitems", "predictions", "predicteditems",
-    "preds", "recitems", "ids", "recids", "recommendedids", "topids",
-)  # fmt: skip
-RANK = ("rank", "position", "pos", "itemrank")
-RATING = ("rating", "ratings", "stars", "rui", "bookrating")
-TIME = (
-    "timestamp", "time", "ts", "datetime", "date", "eventtime", "createdat", "unixreviewtime", "unixtimestamp",
-)  # fmt: skip
-TYPE = ("type", "eventtype", "event", "action", "actiontype", "behavior", "behaviour", "behaviortype")
-SYSTEM = (
-    "system", "systemname", "model", "modelname", "algorithm", "algorithmname", "algo", "recommender",
-)  # fmt: skip
-TITLE = (
-    "title",
-    "name",
-    "itemname",
-    "itemtitle",
-    "movietitle",
-    "productname",
-    "producttitle",
-    "booktitle",
-    "headline",
-)
-EXPLANATION = ("explanation", "explanationtext")
-RATER = ("rater", "raterid", "annotator", "annotatorid", "assessor", "worker", "workerid", "judge", "judgeid")
 
-_OCCASION = {
-    "context": (
-        "session", "sessionid", "impression", "impressionid", "placement", "queryid", "qid", "topic", "requestid",
-    ),
-    "served_at": ("servedat", "shownat"),
-}  # fmt: skip
+def _names(spec: list[str]) -> tuple[str, ...]:
+    """The names, with those of a word for `$word`."""
+    parts = (_names(_DATA["words"][name[1:]]) if name.startswith("$") else (name,) for name in spec)
+    return tuple(chain.from_iterable(parts))
 
-# kind -> its columns, each with its squashed aliases, most likely first
-ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
-    "items": {
-        "item_id": (*ITEM, "id", *ISBN),
-        "title": TITLE,
-        "category": ("categories", "genre", "genres"),
-        "image": ("imagepath", "imagefile", "imageurl"),
-    },
-    "users": {"user_id": (*USER, "id")},
-    "events": {
-        "user_id": USER,
-        "item_id": (*ITEM, *ISBN),
-        "type": TYPE,
-        "timestamp": TIME,
-        "value": (*RATING, "score"),
-        "text": ("query", "searchquery", "searchterm"),
-        **_OCCASION,
-    },
-    "lists": {
-        "user_id": USER,
-        "item_id": (*ITEM, *ISBN),
-        "system": SYSTEM,
-        "rank": RANK,
-        "score": (*SCORE, *RATING),
-        "distance": DISTANCE,
-        "items": LIST,
-        "scores": ("itemscores", "recommendationscores", "recscores", "predscores", "predictionscores"),
-        **_OCCASION,
-        "served_at": (*_OCCASION["served_at"], *TIME),
-    },
-    "explanations": {"user_id": USER, "item_id": ITEM, "system": SYSTEM, "text": EXPLANATION, **_OCCASION},
-    "labels": {
-        "rater": RATER,
-        "user_id": (*USER, "questionid", "promptid"),
-        "item_id": ITEM,
-        "system": SYSTEM,
-        "system_a": ("systema", "modela", "model1", "system1"),
-        "system_b": ("systemb", "modelb", "model2", "system2", "opponent"),
-        "value": ("label", "answer", "verdict", "rating", "score", "preference", "winner", "choice"),
-        "aspect": ("dimension", "criterion"),
-        # a table of counts
-        "wins": ("win", "won", "winsa", "awins", "winsofa"),
-        "ties": ("tie", "tied", "draws", "draw"),
-        "losses": ("loss", "lose", "loses", "lost", "winsb", "bwins", "winsofb"),
-        "battles": ("n", "games", "total"),
-        # the judgements of a pair by order
-        "shown_first": ("first", "firstsystem", "firstmodel", "order", "listorder"),
-        "verdict_1": ("g1winner", "winner1", "game1", "game1winner"),
-        "verdict_2": ("g2winner", "winner2", "game2", "game2winner"),
-        "note": ("comment", "comments", "remark"),
-        **_OCCASION,
-        "context": (*_OCCASION["context"], "turn"),
-    },
+
+# a word -> its squashed names, such as those of the user's column
+WORDS: Mapping[str, tuple[str, ...]] = {word: _names(spec) for word, spec in _DATA["words"].items()}
+COLUMNS: Mapping[ImportKind, Columns] = {
+    kind: Columns(*(tuple(_DATA[kind][part]) for part in Columns._fields)) for kind in IMPORT_KINDS
 }
+KNOWN: Mapping[ImportKind, tuple[str, ...]] = {kind: columns.all for kind, columns in COLUMNS.items()}
+# kind -> its columns, each with its squashed aliases, most likely first
+ALIASES: Mapping[ImportKind, Mapping[str, tuple[str, ...]]] = {
+    kind: {name: _names(spec) for name, spec in _DATA[kind].get("aliases", {}).items()}
+    for kind in IMPORT_KINDS
+}
+ISBN, ITEM, USER, RANK, SCORE = (WORDS[word] for word in ("isbn", "item", "user", "rank", "score"))
 
 
 def wanted_columns(kind: ImportKind) -> WantedColumns:

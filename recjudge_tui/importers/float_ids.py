@@ -1,4 +1,5 @@
-"""Matches ids such as `12.0` with the known ids `12`: pandas writes whole numbers this way if a value of the column is missing."""
+"""Matches ids such as `12.0` with the known ids `12`: pandas writes whole numbers this way if a value of the column
+is missing."""
 
 from __future__ import annotations
 
@@ -20,17 +21,17 @@ _IN_LIST = re.compile(r"(?<![\w.])(-?\d+)\.0(?![\w.])", re.ASCII)
 
 def joined_ids(
     rows: Callable[[Notes], Iterator[Row]], kind: ImportKind, target: Target, notes: Notes
-) -> Callable[[Notes], Iterator[Row]]:
-    """The rows; ids like `12.0` lose their ending if the project knows all of them without it.
+) -> list[What]:
+    """The ids of which the ending is to be removed, because the project knows all of them without it.
 
-    Only if the first row has such an id is the file read twice and are the known ids looked up. A remark says which ids were
+    Only if the first row has such an id is the file read twice and are the known ids looked up. A remark says which ids are
     matched; a warning says if not all of them are known.
     """
     quiet = Notes(notes.file)
     first = next(iter(rows(quiet)), None)
     suspects = [what for what in _COLUMNS if first is not None and _ids(first[1], what)]
     if not suspects:
-        return rows
+        return []
     ids: dict[What, set[str]] = {what: set() for what in suspects}
     for _, row in rows(quiet):
         for what in suspects:
@@ -43,9 +44,18 @@ def joined_ids(
                 f"{what[:-1]} ids such as {shown(some)} end in “.0”, as pandas writes whole numbers; if they are"
                 f" {shown(some[:-2])} elsewhere, import the {what} first, and then this file"
             )
-    if not joined:
-        return rows
-    return lambda again: ((line, _without_ending(row, joined)) for line, row in rows(again))
+    return joined
+
+
+def without_ending(rows: Iterator[Row], joined: list[What]) -> Iterator[Row]:
+    """The rows with `12` for the ids `12.0`."""
+    for line, row in rows:
+        for what in joined:
+            if match := _FLOAT.fullmatch(row.get(_COLUMNS[what], "")):
+                row[_COLUMNS[what]] = match[1][:-2]
+            for column in _whole_lists(row) if what == "items" else ():
+                row[column] = _IN_LIST.sub(r"\1", row[column])
+        yield line, row
 
 
 def _all_known(what: What, ids: set[str], target: Target, notes: Notes) -> bool:
@@ -75,12 +85,3 @@ def _ids(row: dict[str, str], what: What) -> list[str]:
     if what == "items":
         found += [f"{whole}.0" for column in _whole_lists(row) for whole in _IN_LIST.findall(row[column])]
     return found
-
-
-def _without_ending(row: dict[str, str], joined: list[What]) -> dict[str, str]:
-    for what in joined:
-        if match := _FLOAT.fullmatch(row.get(_COLUMNS[what], "")):
-            row[_COLUMNS[what]] = match[1][:-2]
-        for column in _whole_lists(row) if what == "items" else ():
-            row[column] = _IN_LIST.sub(r"\1", row[column])
-    return row

@@ -150,12 +150,10 @@ def _left_aside(path: Path, paths: Iterable[Path], known: list[Layout], aside: l
     name, folder = bare_name(path), path.parent
     for layout in known:
         whole, parts = layout.whole
-        if name in parts and any(bare_name(other) == whole and other.parent == folder for other in paths):
-            if any(layout.fits(sample_of(path), kind) for kind in layout.kinds):
-                aside.append(
-                    f"{path} was not imported, because {whole} beside it holds the same rows and more"
-                )
-                return True
+        beside = any(bare_name(other) == whole and other.parent == folder for other in paths)
+        if name in parts and beside and any(layout.fits(sample_of(path), kind) for kind in layout.kinds):
+            aside.append(f"{path} was not imported, because {whole} beside it holds the same rows and more")
+            return True
     return False
 
 

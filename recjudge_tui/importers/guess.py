@@ -15,23 +15,13 @@ from recjudge_tui.importers.columns import (
     ALIASES,
     CASE,
     COLUMNS,
-    DISTANCE,
-    EXPLANATION,
     ISBN,
     ITEM,
     KNOWN,
-    LIST,
-    PREDICTION,
-    RANK,
-    RATER,
-    RATING,
-    SYSTEM,
     SYSTEM_KINDS,
     TASK,
-    TIME,
-    TITLE,
-    TYPE,
     USER,
+    WORDS,
     named_by_length,
     numbered,
     wanted_columns,
@@ -150,21 +140,21 @@ def _roles(columns: Collection[str], system: str | None) -> _Roles:
     return _Roles(
         user=has(USER),
         item=has((*ITEM, *ISBN)),
-        several=has(LIST) or bool(numbered(columns)),
-        system=has(SYSTEM) or bool(system),
-        rank=has(RANK),
+        several=has(WORDS["list"]) or bool(numbered(columns)),
+        system=has(WORDS["system"]) or bool(system),
+        rank=has(WORDS["rank"]),
         score=has(("score", "scores")),
-        prediction=has((*PREDICTION, *DISTANCE)),
-        rating=has(RATING),
-        time=has(TIME),
-        type=has(TYPE),
-        title=has(TITLE),
+        prediction=has((*WORDS["prediction"], *WORDS["distance"])),
+        rating=has(WORDS["rating"]),
+        time=has(WORDS["time"]),
+        type=has(WORDS["type"]),
+        title=has(WORDS["title"]),
         text=has(("text", "query", "searchquery", "searchterm")),
-        explanation=has(EXPLANATION),
-        rater=has(RATER),
+        explanation=has(WORDS["explanation"]),
+        rater=has(WORDS["rater"]),
         value=has(("value", *ALIASES["labels"]["value"])),
         bare_id="id" in names,
-        bare_name="name" in names and names.isdisjoint(set(TITLE) - {"name"}),
+        bare_name="name" in names and names.isdisjoint(set(WORDS["title"]) - {"name"}),
     )
 
 
@@ -209,7 +199,7 @@ def _of_users(roles: _Roles, columns: Collection[str], sample: Sample) -> Guess:
     in_cells = _in_cells(sample)
     if in_cells and named_by_length(columns):
         return Guess("lists")
-    names_system = any(squashed(name) in SYSTEM for name in columns)
+    names_system = any(squashed(name) in WORDS["system"] for name in columns)
     about_items = any(squashed(name).endswith(_ABOUT_ITEMS) for name in columns)
     if not (
         numbers or roles.time or roles.text or roles.type or about_items or names_system or in_cells

@@ -1,8 +1,9 @@
 """Exports of labelling tools: tasks with the answers of people. A tool that writes one answer a record is a declaration with
 `task` (layouts/prodigy.toml); Label Studio and Argilla nest theirs in forms of their own.
 
-Each answer becomes a row: every field of the task under its own name, and `rater`, `aspect`, `value` and `note` as recorded by
-the tool. Fields named like columns of a plain table are used directly; a mapping with the tool as its layout names the others.
+Each answer becomes a row: every field of the task under its own name, and `rater`, `aspect`, `value` and `note` as
+recorded by the tool. Fields named like columns of a plain table are used directly; a mapping with the tool as its
+layout names the others.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def declared_answers(request: Request, part: Part) -> Iterator[_Answer]:
             own = {
                 field
                 for spec in part.fields.values()
-                for column in spec.columns
+                for column in spec.column
                 for field in column.split(".")[:1]
             }
             task = [_rest(record, own) if place == "" else value_at(record, place) for place in part.task]
@@ -127,10 +128,10 @@ def declared_answers(request: Request, part: Part) -> Iterator[_Answer]:
                 taken(part.fields[name], record, request) if name in part.fields else ""
                 for name in ("rater", "note")
             )
-            value = next(
-                (v for column in part.fields["value"].columns if (v := value_at(record, column)) is not None),
-                [],
-            )
+            found = (value_at(record, column) for column in part.fields["value"].column)
+            value: Any = next((answer for answer in found if answer is not None), [])
+            # doccano's comments are a list
+            note = note.replace("|", " ") if isinstance(value, list) and len(part.task) == 2 else note
             cells = plain_cells(*task)
             options = record.get("options")
             chosen = value[0] if isinstance(value, list) and len(value) == 1 else value
@@ -331,11 +332,11 @@ def _responses(record: dict[str, Any]) -> Iterator[_Response]:
                     yield _Response(rater, question, _bare(value), status)
     elif "annotation_agent" in record:
         # the older datasets have one annotation per record, which counts only if it was validated
-        status = {"Validated": "submitted", "Discarded": "discarded", "Default": "not validated"}
+        states = {"Validated": "submitted", "Discarded": "discarded", "Default": "not validated"}
         if record.get("annotation") is not None:
             named = _text(record, "status")
             yield _Response(
-                _text(record, "annotation_agent"), "label", record["annotation"], status.get(named, named)
+                _text(record, "annotation_agent"), "label", record["annotation"], states.get(named, named)
             )
     else:
         for key, value in record.items():

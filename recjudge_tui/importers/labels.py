@@ -1,5 +1,6 @@
-"""Turns rows of labels in any of their forms (one answer, the judgements of a pair by order, counts, answers to exported tasks)
-into labels. The file is read twice: first all answers are looked at, and only then is any of them given a meaning (codes.py)."""
+"""Turns rows of labels in any of their forms (one answer, the judgements of a pair by order, counts, answers to
+exported tasks) into labels. The file is read twice: first all answers are looked at, and only then is any of them
+given a meaning (codes.py)."""
 
 from __future__ import annotations
 
@@ -35,7 +36,17 @@ from recjudge_tui.importers.codes import (
     side_of,
 )
 from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
-from recjudge_tui.importers.values import MISSING, Notes, Row, RowFault, Times, plain_number, shown, whole
+from recjudge_tui.importers.values import (
+    MISSING,
+    NO_CONTEXT,
+    Notes,
+    Row,
+    RowFault,
+    Times,
+    plain_number,
+    shown,
+    whole,
+)
 from recjudge_tui.protocols.adjudication import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
@@ -56,8 +67,8 @@ CaseOf = Callable[[str], Mapping[str, str] | None]
 
 
 class Scales(NamedTuple):
-    """`stored`: (protocol, aspect) -> its scale in the project. `every` and `by_aspect` are those of the mapping, `ends` those
-    of the command, from its first end to its last.
+    """`stored`: (protocol, aspect) -> its scale in the project. `every` and `by_aspect` are those of the mapping,
+    `ends` those of the command, from its first end to its last.
     """
 
     stored: Mapping[tuple[str, str], Scale] = {}
@@ -99,6 +110,7 @@ class LabelRows(NamedTuple):
     name: str
     sides: str = ""
     columns: Mapping[str, str] = {}
+    kinds: dict[tuple[object, ...], tuple[ProtocolFacts, Scale | None, Scale | None]] = {}
 
     def labels(self) -> Iterator[LocatedLabel]:
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
@@ -187,7 +199,7 @@ class LabelRows(NamedTuple):
         for name in _IDS:
             if value := row.get(name, ""):
                 bare = value.strip()
-                if bare in MISSING:
+                if bare in (MISSING if name != "context" else NO_CONTEXT):
                     row[name] = ""
                 elif bare != value:
                     row[name] = bare
@@ -218,6 +230,32 @@ class LabelRows(NamedTuple):
 
     def _plain_ask(self, line: int, row: dict[str, str]) -> _Ask:
         aspect = _aspect(row)
+        get = row.get
+        about = (
+            get("system_a", ""),
+            get("system_b", ""),
+            bool(get("system")),
+            bool(get("item_id")),
+            get("protocol", ""),
+        )
+        key = (aspect, get("scale", ""), *about)
+        if (kind := self.kinds.get(key)) is None:
+            kind = self.kinds[key] = self._kind(row, aspect)
+        facts, given, own = kind
+        text = row.get("value", "").strip()
+        if _states_failure(row):
+            return _Ask(line, row, "answer", None, (), facts, given)
+        if text in MISSING:
+            raise RowFault("no value", f"no value for {aspect} by {row['rater']}; left out")
+        if facts.scores:
+            return _Ask(line, row, "answer", ("scores", facts.name, aspect, own), (text,), facts, given)
+        if not facts.of_pairs:
+            return _Ask(line, row, "answer", ("labels", facts.name, "", None), (text,), facts)
+        token = _token(text, row["system_a"], row["system_b"])
+        return _Ask(line, row, "answer", ("pair", "pairwise", "", None), (token,), facts)
+
+    def _kind(self, row: dict[str, str], aspect: str) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
+        """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
         scale, of_aspect = self.scales.of(row, aspect)
         facts = protocol_facts(self._protocol(row, aspect, scale))
         if of_aspect and not facts.scores:
@@ -227,19 +265,9 @@ class LabelRows(NamedTuple):
                 f"{facts.name} has its own answers ({', '.join(facts.labels.values())}), so {aspect} cannot have the"
                 f" scale {scale.described()}; left out",
             )
-        given = scale if facts.scores else None
-        text = row.get("value", "").strip()
-        if _states_failure(row):
-            return _Ask(line, row, "answer", None, (), facts, given)
-        if text in MISSING:
-            raise RowFault("no value", f"no value for {aspect} by {row['rater']}; left out")
-        if facts.scores:
-            own = given or self.scales.stored.get((facts.name, aspect)) or _own_scale(row, facts)
-            return _Ask(line, row, "answer", ("scores", facts.name, aspect, own), (text,), facts, given)
-        if not facts.of_pairs:
-            return _Ask(line, row, "answer", ("labels", facts.name, "", None), (text,), facts)
-        token = _token(text, row["system_a"], row["system_b"])
-        return _Ask(line, row, "answer", ("pair", "pairwise", "", None), (token,), facts)
+        if not facts.scores:
+            return facts, None, None
+        return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or _own_scale(row, facts)
 
     def _game_ask(self, line: int, row: dict[str, str]) -> _Ask:
         if not row.get("system_a", "").strip() and row.get("second", "").strip():
@@ -247,7 +275,9 @@ class LabelRows(NamedTuple):
         a, b = row.get("system_a", "").strip(), row.get("system_b", "").strip()
         if not (a and b):
             raise RowFault("half a pair", "an order is given, but not two systems; left out")
-        texts = (row[_1].strip(), row[_2].strip()) if _both(row) else (row.get("value", "").strip(),)
+        texts: tuple[str, ...] = (
+            (row[_1].strip(), row[_2].strip()) if _both(row) else (row.get("value", "").strip(),)
+        )
         texts = tuple("" if text in MISSING else text for text in texts)
         if not any(texts) and not _states_failure(row):
             raise RowFault("no value", "no answer in any order; left out")
@@ -334,8 +364,7 @@ class LabelRows(NamedTuple):
                 "answer that does not fit", f"{shown(token)} is not an answer of {expected.what}; left out"
             )
         if code.value is not None and math.isnan(code.value):
-            named = token.removeprefix(EITHER).lower() == ask.row["system_a"].lower()
-            code = Code(1.0 if named else -1.0)
+            code = Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
         return code
 
     def _answer(self, ask: _Ask, readings: Mapping[_Key, Reading]) -> Label:
@@ -448,8 +477,8 @@ class LabelRows(NamedTuple):
         )
 
     def _counted(self, ask: _Ask) -> Iterator[LocatedLabel]:
-        """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole numbers, and
-        add up to the column of all battles if there is one. Raises RowFault before the first one."""
+        """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole
+        numbers, and add up to the column of all battles if there is one. Raises RowFault before the first one."""
         row = ask.row
         wins, ties, losses, failed = (_count(row, name) for name in ("wins", "ties", "losses", "failed"))
         decided = wins + ties + losses
@@ -507,18 +536,24 @@ def _aspect(row: Mapping[str, str]) -> str:
     return row.get("aspect", "").strip() or OVERALL
 
 
+@lru_cache(maxsize=4096)
 def _token(text: str, a: str, b: str) -> str:
     """The answer of a row about a pair: a mark where it names one of the systems."""
-    low = text.lower()
-    first, second = a.lower() == low, b.lower() == low
-    if text == a or text == b:
-        value = 1.0 if text == a else -1.0
-    elif first != second:
-        value = 1.0 if first else -1.0
-    else:
-        return text
     word = side_of(fold(text))
-    return EITHER + text if word is not None and word.value != value else NAMED_A if value > 0 else NAMED_B
+    if text in (a, b):
+        value = 1.0 if text == a else -1.0
+        # a rare word for a tie, such as C, is no reason to doubt a name
+        if (
+            word is None
+            or word.value == value
+            or (not word.value and fold(text) not in ("tie", "ties", "draw"))
+        ):
+            return NAMED_A if value > 0 else NAMED_B
+        return EITHER + text
+    first, second = a.lower() == text.lower(), b.lower() == text.lower()
+    if first == second or word is not None:
+        return text
+    return NAMED_A if first else NAMED_B
 
 
 def _states_failure(row: Mapping[str, str]) -> bool:
@@ -564,7 +599,8 @@ def _refuse_twin(
     if there and counts == cells("losses", "ties", "wins"):
         raise RowFault(
             "same battles from the other side",
-            f"these seem to be the battles of line {there} from the other side; left out (if they are others, name the question"
+            f"these seem to be the battles of line {there} from the other side; left out (if they are"
+            f" others, name the question"
             " or session of each row in a column context)",
         )
     seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))

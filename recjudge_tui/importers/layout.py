@@ -15,7 +15,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StrictBool,
+    ValidationError,
+    model_validator,
+)
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.scales import Scale, numbered, worded
@@ -51,8 +61,6 @@ else:
 # what the answers A and B mean: the systems of the row, or the lists in the order shown
 SIDES = ("systems", "shown")
 _DIALECT = ("encoding", "header", "delimiter", "quote", "line", "suffix", "within", "entries")
-_CHARACTERS = ("quote", "decimal")
-_SETTINGS = ("layout", "name", "about", "files", "parts", "when", "decimal", *_DIALECT)
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 _HOME = Path(__file__).with_name("layouts")
 
@@ -88,14 +96,15 @@ class Choice(NamedTuple):
 class Layout(NamedTuple):
     """`fits` decides from a file's beginning alone; `rows` yields rows with plain column names in constant memory.
 
-    `rows` notes each row it leaves out and raises InputError when the file as a whole cannot be used. `names` are patterns (as
-    in `fnmatch`, without `.gz`) of the files to import from a folder; without patterns, every file that fits. `beside` are
-    kinds that need a second file of the layout which does not contain them itself: such a file may be given in the same
-    command and is not imported. `choices` are the kinds that a file may contain if its beginning does not decide; then the
-    user must name the kind. `split_by_name`: events of a file whose name says that it is for testing (`u1.test`, `valid.csv`)
-    are held out; False for layouts that mark held-out events themselves. `takes_where`: supports reading only the rows that a
-    command chooses. `has_header`: a table's first line names its columns. `part`: the declaration that reads a file. `whole`: the
-    file that joins others, which are left aside where it is read.
+    `rows` notes each row it leaves out and raises InputError when the file as a whole cannot be used. `names` are
+    patterns (as in `fnmatch`, without `.gz`) of the files to import from a folder; without patterns, every file that
+    fits. `beside` are kinds that need a second file of the layout which does not contain them itself: such a file may
+    be given in the same command and is not imported. `choices` are the kinds that a file may contain if its beginning
+    does not decide; then the user must name the kind. `split_by_name`: events of a file whose name says that it is
+    for testing (`u1.test`, `valid.csv`) are held out; False for layouts that mark held-out events themselves.
+    `takes_where`: supports reading only the rows that a command chooses. `has_header`: a table's first line names its
+    columns. `part`: the declaration that reads a file. `whole`: the file that joins others, which are left aside
+    where it is read.
     """
 
     name: str
@@ -116,43 +125,86 @@ class Layout(NamedTuple):
 # ---- the declaration ---------------------------------------------------------------------------------------------
 
 
-class Field(NamedTuple):
+def _compiles(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from error
+    return text
+
+
+def _one_or_more(spec: object) -> object:
+    return (spec,) if isinstance(spec, str) else spec
+
+
+def _refuse_if(wrong: object, text: str) -> None:
+    if wrong:
+        raise ValueError(text)
+
+
+Pattern = Annotated[str, AfterValidator(_compiles)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
+
+
+class _Spec(BaseModel):
+    """A table of a layout file. Numbers are taken as text; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+
+class Field(_Spec):
     """The source of one value, and its conversions: the first of these columns (or places in JSON, `scores[0].value`) that
-    the file has, or a constant. `file`: the file's name without its ending, and without what this pattern matches.
+    the file has, or a constant. `file`: the file's name without its ending, and without what this pattern matches. `flags`:
+    columns of 0 and 1, each with the name of what 1 means.
     """
 
-    columns: tuple[str, ...] = ()
+    column: Texts = ()
     value: str = ""
     default: str = ""
-    html: bool = False
-    values: Mapping[str, str] = {}
+    html: StrictBool = False
+    values: dict[str, str] = {}
     format: str = ""
-    convert: str = ""
-    pattern: str = ""
-    flags: Mapping[str, str] = {}
-    file: str | None = None
+    convert: Literal["", "list", "parts", "names", "lower"] = ""
+    pattern: Pattern = ""
+    flags: dict[str, str] = {}
+    file: Pattern | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_short(cls, spec: object) -> object:
+        if isinstance(spec, str | list):
+            return {"column": spec}
+        if isinstance(spec, dict):
+            unknown = min(set(spec) - set(cls.model_fields), default="")
+            _refuse_if(unknown, f"has “{unknown}”, which is none of: {', '.join(cls.model_fields)}")
+            sources = sum(key in spec for key in ("column", "value", "flags")) + (
+                "file" in spec and "column" not in spec
+            )
+            _refuse_if(sources != 1, "needs either a column or a constant value")
+            return spec
+        raise ValueError('must be a column\'s name or a table such as { column = "…", html = true }')
 
 
-class When(NamedTuple):
-    """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in JSON
-    (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by its name or its
-    folder, by files beside it.
+class When(_Spec):
+    """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in
+    JSON (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
+    its name or its folder, by files beside it.
     """
 
-    has: tuple[str, ...] = ()
-    any: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
-    opens: Mapping[str, str] = {}
-    opens_any: Mapping[str, str] = {}
+    has: Texts = ()
+    any: Texts = ()
+    lacks: Texts = ()
+    opens: dict[str, str] = {}
+    opens_any: dict[str, str] = {}
     values: str = ""
-    lines: str = ""
-    text: str = ""
-    found: str = ""
-    no_text: str = ""
-    name: str = ""
-    folder: str = ""
-    beside: tuple[str, ...] = ()
-    not_beside: tuple[str, ...] = ()
+    lines: Pattern = ""
+    text: Pattern = ""
+    found: Pattern = ""
+    no_text: Pattern = ""
+    name: Pattern = ""
+    folder: Pattern = ""
+    beside: Texts = ()
+    not_beside: Texts = ()
 
     def fits(self, sample: Sample) -> bool:
         names = {name.lower() for name in header_of(sample.text, (*self.has, *self.any))}
@@ -160,14 +212,11 @@ class When(NamedTuple):
         if not names >= has or (some and names.isdisjoint(some)) or names & lacks:
             return False
         opens = json_keys(sample.text) if self.opens or self.opens_any or self.values else {}
-        begins = [
-            opens.get(name, "")[:1] in tuple(begin) and name in opens for name, begin in self.opens.items()
-        ]
-        some_begin = [
-            opens.get(name, "")[:1] in tuple(begin) and name in opens
-            for name, begin in self.opens_any.items()
-        ]
-        if not all(begins) or (some_begin and not any(some_begin)):
+
+        def begins(wanted: Mapping[str, str]) -> list[bool]:
+            return [name in opens and opens[name][:1] in tuple(first) for name, first in wanted.items()]
+
+        if not all(begins(self.opens)) or (self.opens_any and not any(begins(self.opens_any))):
             return False
         if self.values and {value[:1] for value in opens.values()} != {self.values}:
             return False
@@ -178,12 +227,18 @@ class When(NamedTuple):
             return False
         if self.no_text and re.search(self.no_text, text):
             return False
-        if self.name and not re.search(self.name, bare_name(sample.path), re.IGNORECASE):
+        if not re.search(self.name, bare_name(sample.path), re.IGNORECASE):
             return False
-        if self.folder and not re.search(self.folder, sample.path.absolute().parent.name, re.IGNORECASE):
+        if not re.search(self.folder, sample.path.absolute().parent.name, re.IGNORECASE):
             return False
         there = [sample.path.with_name(name).is_file() for name in (*self.beside, *self.not_beside)]
         return all(there[: len(self.beside)]) and not any(there[len(self.beside) :])
+
+    def within(self, outer: When) -> When:
+        """This, and what the whole file says about all its parts."""
+        own = {key: value for key, value in self.model_dump().items() if value}
+        both = {key: (*getattr(outer, key), *own.get(key, ())) for key in ("has", "lacks")}
+        return outer.model_copy(update={**own, **both})
 
 
 class CaseColumn(NamedTuple):
@@ -194,46 +249,48 @@ class CaseColumn(NamedTuple):
     field: Field
 
 
-class Part(NamedTuple):
+class Part(_Spec):
     """How one kind of record is read from one kind of file.
 
-    `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object. `each`: one
-    row for each element at this place in a JSON record. `only`, `skip`: column -> the values of the rows that are read, or are
-    left out. `unique`: the fields of which each value is read once. `once`: the fields of a further row, for each new user.
-    `need`: fields that must not be empty. `count`: columns whose values are counted in a remark. `explode`: columns whose cells hold lists of
-    equal length, an element a row. `task`: where the fields of a labelling tool's task are found, in this order. `raters`: for
-    each rater the field of each aspect. `scale` applies to all aspects with scores, `scales` to single aspects. `sides` says
-    what A and B mean if the file says which system was shown first (SIDES). `cases` are the columns that contain the answers
-    on one case each; `case_pattern` finds them by their names, and `values` renames the answers in them.
+    `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object.
+    `each`: one row for each element at this place in a JSON record. `only`, `skip`: column -> the values of the rows
+    that are read, or are left out. `unique`: the fields of which each value is read once. `once`: the fields of a
+    further row, for each new user. `need`: fields that must not be empty. `count`: columns whose values are counted
+    in a remark. `explode`: columns whose cells hold lists of equal length, an element a row. `task`: where the fields
+    of a labelling tool's task are found, in this order. `join`: the file beside, and the columns on which both must
+    agree. `raters`: for each rater the field of each aspect. `scale` applies to all aspects with scores, `scales` to
+    single aspects. `sides` says what A and B mean if the file says which system was shown first (SIDES). `cases` are
+    the columns that contain the answers on one case each; `case_pattern` finds them by their names, and `renamed`
+    renames the answers in them. `choices`: what the file may be, and the options that say so.
     """
 
-    fields: Mapping[str, Field]
+    fields: dict[str, Field] = {}
     dialect: Dialect = Dialect()
     when: When = When()
-    attributes: Mapping[str, Field] | None = {}
+    attributes: dict[str, Field] | None = {}
     entries_of: str = ""
-    without: tuple[str, ...] = ()
+    without: Texts = ()
     each: str = ""
-    only: Mapping[str, tuple[str, ...]] = {}
-    skip: Mapping[str, tuple[str, ...]] = {}
-    unique: tuple[str, ...] = ()
-    explode: tuple[str, ...] = ()
-    once: Mapping[str, Field] = {}
-    need: tuple[str, ...] = ()
-    count: tuple[str, ...] = ()
-    task: tuple[str, ...] = ()
-    join: tuple[str, tuple[str, ...]] = ("", ())
-    raters: Mapping[str, Mapping[str, Field]] = {}
-    aspects: Mapping[str, Field] = {}
+    only: dict[str, Texts] = {}
+    skip: dict[str, Texts] = {}
+    unique: Texts = ()
+    explode: Texts = ()
+    once: dict[str, Field] = {}
+    need: Texts = ()
+    count: Texts = ()
+    task: Texts = ()
+    join: tuple[str, Texts] = ("", ())
+    raters: dict[str, dict[str, Field]] = {}
+    aspects: dict[str, Field] = {}
     cases: tuple[CaseColumn, ...] = ()
-    case_pattern: str = ""
-    values: Mapping[str, str] = {}
+    case_pattern: Pattern = ""
+    renamed: dict[str, str] = {}
     scale: Scale | None = None
-    scales: Mapping[str, Scale] = {}
-    sides: str = ""
-    ties: str = ""
-    remarks: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
+    scales: dict[str, Scale] = {}
+    sides: Literal["", "systems", "shown"] = ""
+    ties: Literal["", "file"] = ""
+    remarks: Texts = ()
+    choices: Texts = ()
 
     def answers(self) -> list[tuple[dict[str, str], Field]]:
         """The columns that contain one label each: what the column's name says about the label, and the label's value."""
@@ -255,38 +312,35 @@ class Part(NamedTuple):
             *(field for _, field in self.answers()),
             *(self.attributes or {}).values(),
         ]
-        return list(dict.fromkeys(column for field in fields for column in (*field.columns, *field.flags)))
+        return list(dict.fromkeys(column for field in fields for column in (*field.column, *field.flags)))
 
     def uses(self) -> str:
         """One line that says how each column is read."""
         parts = []
         for name, field in self.fields.items():
-            source = field.columns[0] if field.columns else ""
-            if field.file is not None and not source:
-                parts.append(f"{name} from the file's name")
-            else:
+            source = field.column[0] if field.column else ""
+            if not source:
                 parts.append(
-                    f"{source} as {name}"
-                    if source and source != name
-                    else name
-                    if source
-                    else f"{name} = {field.value}"
+                    f"{name} from the file's name" if field.file is not None else f"{name} = {field.value}"
                 )
+            else:
+                parts.append(name if source == name else f"{source} as {name}")
         for name, field in (self.attributes or {}).items():
-            parts.append(f"{field.columns[0] if field.columns else field.value} as attribute {name}")
+            parts.append(f"{field.column[0] if field.column else field.value} as attribute {name}")
         for about, field in self.answers():
             by = f" by {about['rater']}" if "rater" in about else ""
             case = f" on case {about['case_id']}" if "case_id" in about else ""
             what = about.get("aspect") or "the answer"
-            parts.append(f"{field.columns[0] if field.columns else field.value} as {what}{by}{case}")
+            parts.append(f"{field.column[0] if field.column else field.value} as {what}{by}{case}")
         return ", ".join(parts)
 
 
 class Declaration(NamedTuple):
     """A layout file, shipped or a user's mapping, as read; identified by `name` and `digest`.
 
-    `layout` is the labelling tool that exported the answers. `decimal` is the character before the fraction of a number.
-    Without `kinds` it says only how the table is written, and the columns are found by their names.
+    `layout` is the labelling tool that exported the answers. `decimal` is the character before the fraction of a
+    number. `parts`: the file that joins others, and these. Without `kinds` it says only how the table is written, and
+    the columns are found by their names.
     """
 
     name: str
@@ -298,6 +352,7 @@ class Declaration(NamedTuple):
     files: tuple[str, ...] = ()
     parts: tuple[str, tuple[str, ...]] = ("", ())
     kinds: Mapping[ImportKind, tuple[Part, ...]] = {}
+    shipped: bool = False
 
     @property
     def encoding(self) -> str:
@@ -307,8 +362,20 @@ class Declaration(NamedTuple):
         return next((part for part in self.kinds.get(kind, ()) if part.when.fits(sample)), None)
 
 
+class _File(_Spec):
+    """The settings of a whole layout file."""
+
+    name: str = ""
+    about: str = ""
+    layout: str = ""
+    decimal: Literal[".", ","] = "."
+    files: Texts = ()
+    parts: tuple[str, Texts] = ("", ())
+    when: When = When()
+
+
 def load_declaration(path: Path) -> Declaration:
-    """Read and check a layout file. Raises InputError."""
+    """Read and check a layout file. Raises InputError, which names the place of a fault."""
     try:
         raw = small_file(path)
         content = tomllib.loads(raw.decode())
@@ -316,279 +383,157 @@ def load_declaration(path: Path) -> Declaration:
         raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
     except ValueError as error:
         raise InputError(f"{path} is not a TOML file", f"{error}.", "See docs/mapping.md.") from error
-    return _Parser(path).declaration(content, hashlib.sha256(raw).hexdigest())
-
-
-class _Parser:
-    """Checks the content of a layout file, and names the place of a fault."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def fault(self, where: str, what: str) -> InputError:
-        return InputError(f"{self.path}: “{where}” {what}", next_step="See docs/mapping.md.")
-
-    def declaration(self, content: dict[str, Any], digest: str) -> Declaration:
-        settings = {key: content.pop(key) for key in _SETTINGS if key in content}
-        for key in ("layout", "name", "about", "decimal"):
-            if not isinstance(settings.get(key, ""), str):
-                raise self.fault(key, "must be a string")
-        if settings.get("decimal", ".") not in (".", ","):
-            raise self.fault("decimal", "must be a point or a comma")
-        dialect = self.dialect("", settings, Dialect())
-        when, parts = self.when("when", settings.get("when", {})), settings.get("parts")
+    where: tuple[str | int, ...] = ()
+    try:
+        dialect = _dialect(content, Dialect())
+        settings = _File(**{key: content.pop(key) for key in _File.model_fields if key in content})
         kinds: dict[ImportKind, tuple[Part, ...]] = {}
-        for kind, spec in content.items():
-            name = next((k for k in IMPORT_KINDS if k == kind), None)
+        for key, spec in content.items():
+            where = (key,)
+            kind = next((kind for kind in IMPORT_KINDS if kind == key), None)
             tables = spec if isinstance(spec, list) else [spec]
-            if name is None or not all(isinstance(table, dict) for table in tables):
-                raise self.fault(kind, f"is none of: {', '.join((*IMPORT_KINDS, *_SETTINGS))}")
-            kinds[name] = tuple(self.part(name, dict(table), dialect, when) for table in tables)
-        return Declaration(
-            name=settings.get("name") or (self.path.stem if self.path.parent == _HOME else self.path.name),
-            digest=digest,
-            about=settings.get("about", ""),
-            layout=settings.get("layout", ""),
-            decimal=settings.get("decimal", "."),
-            dialect=dialect,
-            files=self.texts("files", settings.get("files", ())),
-            parts=(str(parts["whole"]), self.texts("parts.files", parts["files"])) if parts else ("", ()),
-            kinds=kinds,
-        )
-
-    def dialect(self, where: str, table: dict[str, Any], default: Dialect) -> Dialect:
-        import codecs
-
-        found = {key: table[key] for key in _DIALECT if key in table}
-        for key in _DIALECT:
-            table.pop(key, None)
-        for key, value in found.items():
-            if key == "header":
-                if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-                    raise self.fault(key, 'must be a list of column names, such as ["user", "item", "score"]')
-                if len(set(value)) < len(value):
-                    raise self.fault(key, "names a column twice")
-                found[key] = tuple(value)
-            elif key == "entries":
-                found[key] = value is True
-            elif not isinstance(value, str) or (key in ("quote", "delimiter") and len(value) > 1):
-                what = "must be a string" + (" of one character" if key in ("quote", "delimiter") else "")
-                raise self.fault(f"{where}{key}", what)
-            if key in ("line", "suffix"):
-                self.pattern(f"{where}{key}", value)
-        encoding = found.get("encoding", "")
-        if encoding and encoding != UTF8_OR_LATIN1:
-            try:
-                codecs.lookup(encoding)
-            except LookupError:
-                raise self.fault(
-                    "encoding", f"“{encoding}” is not known; try latin-1, cp1252 or utf-16"
-                ) from None
-        if not encoding:
-            found.pop("encoding", None)
-        return default._replace(**found)
-
-    def pattern(self, where: str, spec: object) -> str:
-        try:
-            re.compile(str(spec))
-        except re.error as error:
-            raise self.fault(where, f"is not a regular expression: {error}") from error
-        return str(spec)
-
-    def texts(self, where: str, spec: object) -> tuple[str, ...]:
-        parts = [spec] if isinstance(spec, str) else spec
-        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-            raise self.fault(where, "must be a text or a list of texts")
-        return tuple(parts)
-
-    def when(self, where: str, spec: object) -> When:
-        if not isinstance(spec, dict) or (unknown := set(spec) - set(When._fields)):
-            raise self.fault(where, f"must be a table of: {', '.join(When._fields)}")
-        given: dict[str, Any] = {}
-        for key, value in spec.items():
-            if key in ("opens", "opens_any"):
-                given[key] = dict(value)
-            elif key in ("lines", "text", "found", "no_text", "name", "folder"):
-                given[key] = self.pattern(f"{where}.{key}", value)
-            elif key == "values":
-                given[key] = str(value)
-            else:
-                given[key] = self.texts(f"{where}.{key}", value)
-        return When(**given)
-
-    def choices_of(self, where: str, spec: object) -> dict[str, tuple[str, ...]]:
-        if not isinstance(spec, dict):
-            raise self.fault(where, 'must be a table such as { status = ["done"] }')
-        return {str(column): self.texts(f"{where}.{column}", values) for column, values in spec.items()}
-
-    def part(self, kind: ImportKind, table: dict[str, Any], dialect: Dialect, when: When) -> Part:
-        known, labels = KNOWN[kind], kind == "labels"
-        columns = table.pop("columns", {})
-        if not isinstance(columns, dict):
-            raise self.fault(f"{kind}.columns", 'must be a table such as { user_id = "uid" }')
-        for name, spec in columns.items():
-            if name not in known:
-                raise self.fault(f"{kind}.columns.{name}", f"is not a column of {kind}: {', '.join(known)}")
-            table.setdefault(name, spec)
-        given: dict[str, Any] = {"dialect": self.dialect(f"{kind}.", table, dialect)}
-        own = self.when(f"{kind}.when", table.pop("when")) if "when" in table else None
-        given["when"] = (
-            when
-            if own is None
-            else own._replace(
-                has=(*when.has, *own.has),
-                lacks=(*when.lacks, *own.lacks),
-                **{
-                    key: value
-                    for key, value in own._asdict().items()
-                    if key not in ("has", "lacks") and value
-                },
+            everything = (*IMPORT_KINDS, *_File.model_fields, *_DIALECT)
+            _refuse_if(
+                kind is None or not all(isinstance(t, dict) for t in tables),
+                f"is none of: {', '.join(everything)}",
             )
-        )
-        attributes = table.pop("attributes", [])
-        if attributes == "*":
-            given["attributes"] = None
-        elif isinstance(attributes, list):
-            given["attributes"] = {
-                name: Field(columns=(name,)) for name in self.texts(f"{kind}.attributes", attributes)
-            }
-        elif isinstance(attributes, dict):
-            given["attributes"] = {
-                str(n): self.field(f"{kind}.attributes.{n}", spec) for n, spec in attributes.items()
-            }
-        else:
-            raise self.fault(f"{kind}.attributes", 'must be a list of columns, or name = "column"')
-        if "once" in table:
-            given["once"] = {
-                str(n): self.field(f"{kind}.once.{n}", spec) for n, spec in table.pop("once").items()
-            }
-        for key in ("without", "unique", "explode", "task", "remarks", "choices", "need", "count"):
-            if key in table:
-                given[key] = self.texts(f"{kind}.{key}", table.pop(key))
-        for key in ("only", "skip"):
-            if key in table:
-                given[key] = self.choices_of(f"{kind}.{key}", table.pop(key))
-        for key in ("each", "ties", "entries_of"):
-            if key in table:
-                given[key] = str(table.pop(key))
-        if "join" in table:
-            join = table.pop("join")
-            given["join"] = (str(join["file"]), self.texts(f"{kind}.join.on", join["on"]))
-        if labels and "scale" in table:
-            given["scale"], given["scales"] = self.scales(table.pop("scale"))
-        if labels and "sides" in table:
-            given["sides"] = table.pop("sides")
-            if given["sides"] not in SIDES:
-                raise self.fault("labels.sides", f"must be {' or '.join(f'“{side}”' for side in SIDES)}")
-        if labels and "cases" in table:
-            given["case_pattern"], given["cases"], given["values"] = self.cases(table)
-        fields: dict[str, Field] = {}
-        tables: dict[str, dict[str, Field]] = {}
-        for name, spec in table.items():
-            if name in known:
-                fields[name] = self.field(f"{kind}.{name}", spec)
-            elif labels and isinstance(spec, dict):
-                tables[name] = {a: self.field(f"{kind}.{name}.{a}", s) for a, s in spec.items()}
-            else:
-                raise self.fault(f"{kind}.{name}", f"is not a column of {kind}: {', '.join(known)}")
-        aspects = tables.pop("aspects", {})
-        if tables and (aspects or "rater" in fields):
-            raise self.fault(kind, "has a table for each rater, so it cannot have “rater” or “aspects” too")
-        if (tables or aspects) and ("aspect" in fields or "value" in fields):
-            raise self.fault(kind, "has a column for each aspect, so it cannot have “aspect” or “value” too")
-        if (given.get("cases") or given.get("case_pattern")) and (
-            tables or aspects or "value" in fields or "case_id" in fields
-        ):
-            raise self.fault(
-                kind, "has a column for each case, so it cannot have another column for the case or the value"
+            assert kind is not None
+            kinds[kind] = tuple(_part(kind, dict(table), dialect, settings.when) for table in tables)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = [str(part) for part in (*where, *first["loc"]) if part not in ("fields", "raters", "str")]
+        why = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            why = (
+                f"is not a column of {where[0]}: {', '.join(KNOWN[kind])}"
+                if where and len(first["loc"]) == 1 and kind
+                else "is unknown here"
             )
-        return Part(fields=fields, raters=tables, aspects=aspects, **given)
+        raise InputError(f"{path}: “{'.'.join(place)}” {why}", next_step="See docs/mapping.md.") from None
+    except ValueError as error:
+        raise InputError(
+            f"{path}: “{'.'.join(map(str, where))}” {error}", next_step="See docs/mapping.md."
+        ) from None
+    name = settings.name or (path.stem if path.parent == _HOME else path.name)
+    digest = hashlib.sha256(raw).hexdigest()
+    about = (settings.about, settings.layout, settings.decimal, dialect, settings.files, settings.parts)
+    return Declaration(name, digest, *about, kinds, path.parent == _HOME)
 
-    def cases(self, table: dict[str, Any]) -> tuple[str, tuple[CaseColumn, ...], dict[str, str]]:
-        """The pattern or the columns of cases, and the values renamed in all of them. Removes them from the table."""
-        spec, values = table.pop("cases"), table.pop("values", {})
-        if not isinstance(values, dict):
-            raise self.fault("labels.values", 'must be a table of old = "new"')
-        renamed = {str(old): str(new) for old, new in values.items()}
-        if isinstance(spec, str):
-            if re.compile(self.pattern("labels.cases", spec)).groups == 0:
-                raise self.fault(
-                    "labels.cases", r"must have a group for the number of the case, such as 'Case (\d+)'"
-                )
-            return spec, (), renamed
-        if not isinstance(spec, dict):
-            raise self.fault("labels.cases", "must be a pattern, or a table with the column of each case")
-        found = []
-        for case_id, columns in spec.items():
-            several = isinstance(columns, dict) and "column" not in columns
-            for aspect, column in columns.items() if several else [("", columns)]:
-                field = self.field(f"labels.cases.{case_id}", column)
-                field = field if field.values else field._replace(values=renamed)
-                found.append(CaseColumn(str(case_id), str(aspect), field))
-        return "", tuple(found), renamed
 
-    def field(self, where: str, spec: object) -> Field:
-        if isinstance(spec, str | list):
-            return Field(columns=self.texts(where, spec))
-        if not isinstance(spec, dict):
-            raise self.fault(
-                where, 'must be a column\'s name or a table such as { column = "…", html = true }'
-            )
-        allowed = ("column", *Field._fields[1:])
-        if unknown := set(spec) - set(allowed):
-            raise self.fault(where, f"has “{min(unknown)}”, which is none of: {', '.join(allowed)}")
-        if (
-            sum(key in spec for key in ("column", "value", "flags"))
-            + ("file" in spec and "column" not in spec)
-            != 1
-        ):
-            raise self.fault(where, "needs either a column or a constant value")
-        if not isinstance(spec.get("html", False), bool) or not isinstance(spec.get("values", {}), dict):
-            raise self.fault(where, '“html” must be true or false, and “values” a table of old = "new"')
-        if spec.get("convert", "") not in ("", *CONVERTERS):
-            raise self.fault(where, f"“convert” is none of: {', '.join(CONVERTERS)}")
-        return Field(
-            columns=self.texts(where, spec.get("column", ())),
-            value=str(spec.get("value", "")),
-            default=str(spec.get("default", "")),
-            html=spec.get("html", False),
-            values={str(old): str(new) for old, new in spec.get("values", {}).items()},
-            format=str(spec.get("format", "")),
-            convert=spec.get("convert", ""),
-            pattern=self.pattern(where, spec.get("pattern", "")),
-            flags={str(column): str(name) for column, name in spec.get("flags", {}).items()},
-            file=self.pattern(where, spec["file"]) if "file" in spec else None,
+def _dialect(table: dict[str, Any], default: Dialect) -> Dialect:
+    """The dialect that a table describes, taken out of it. Raises ValueError."""
+    import codecs
+
+    found = {key: table.pop(key) for key in _DIALECT if key in table}
+    header = found.get("header", [])
+    _refuse_if(
+        not isinstance(header, list) or not all(isinstance(name, str) for name in header),
+        'header must be a list of column names, such as ["user", "item", "score"]',
+    )
+    _refuse_if(len(set(header)) < len(header), "header names a column twice")
+    for key, value in found.items():
+        short = key in ("quote", "delimiter")
+        wrong = key not in ("header", "entries") and (
+            not isinstance(value, str) or (short and len(value) > 1)
         )
+        _refuse_if(wrong, f"{key} must be a string{' of one character' * short}")
+    encoding = found.get("encoding") or UTF8
+    try:
+        codecs.lookup(UTF8 if encoding == UTF8_OR_LATIN1 else encoding)
+    except LookupError:
+        raise ValueError(f"encoding “{encoding}” is not known; try latin-1, cp1252 or utf-16") from None
+    for key in ("line", "suffix"):
+        _compiles(found.get(key, ""))
+    return default._replace(
+        **{
+            **found,
+            "header": tuple(header) or default.header,
+            "encoding": found.get("encoding") or default.encoding,
+        }
+    )
 
-    def scales(self, spec: object) -> tuple[Scale | None, dict[str, Scale]]:
-        """The scale of all aspects, or the scales of single aspects."""
-        if isinstance(spec, dict):
-            return None, {
-                str(aspect): self.scale(f"labels.scale.{aspect}", scale) for aspect, scale in spec.items()
-            }
-        return self.scale("labels.scale", spec), {}
 
-    def scale(self, where: str, spec: object) -> Scale:
-        ordered = not isinstance(spec, dict)
-        if isinstance(spec, dict) and set(spec) == {"categories"}:
-            spec = spec["categories"]
-        try:
-            if (
-                ordered
-                and isinstance(spec, list)
-                and len(spec) == 2
-                and all(isinstance(v, int | float) for v in spec)
-            ):
-                return numbered(float(spec[0]), float(spec[1]))
-            if isinstance(spec, list) and all(isinstance(word, str) for word in spec):
-                return worded(tuple(spec), ordered=ordered)
-        except ValueError as error:
-            raise self.fault(where, f"must be the lowest and the highest value, or words: {error}") from error
-        raise self.fault(
-            where,
-            "must be the lowest and the highest value, such as [1, 5], words from the lowest to the highest, such as"
-            ' ["no", "yes"], or { categories = ["red", "green"] } for words without an order',
+def _part(kind: ImportKind, table: dict[str, Any], dialect: Dialect, when: When) -> Part:
+    """One table of a kind. Raises ValueError, and ValidationError with the place of the fault."""
+    labels = kind == "labels"
+    table = {**table.pop("columns", {}), **table}
+    own_dialect = _dialect(table, dialect)
+    if isinstance(attributes := table.get("attributes"), list):
+        table["attributes"] = {name: name for name in attributes}
+    elif attributes == "*":
+        table["attributes"] = None
+    if "scale" in table:
+        _refuse_if(not labels, "scale is for labels")
+        spec = table.pop("scale")
+        by_aspect = isinstance(spec, dict) and set(spec) != {"categories"}
+        table |= {"scales": {a: _scale(s) for a, s in spec.items()}} if by_aspect else {"scale": _scale(spec)}
+    if "cases" in table:
+        table |= _cases(table.pop("cases"), table.pop("values", {}))
+    if isinstance(join := table.get("join"), dict):
+        table["join"] = (join.get("file"), join.get("on"))
+    own_fields = [name for name in table if name in KNOWN[kind] and name != "scale"]
+    table["fields"] = {name: table.pop(name) for name in own_fields}
+    if labels:
+        rest = [name for name in table if name not in Part.model_fields and isinstance(table[name], dict)]
+        table["raters"] = {name: table.pop(name) for name in rest}
+        fields, tables, aspects = table["fields"], table["raters"], table.get("aspects")
+        _refuse_if(
+            tables and (aspects or "rater" in fields),
+            "has a table for each rater, so it cannot have “rater” or “aspects” too",
         )
+        _refuse_if(
+            (tables or aspects) and ("aspect" in fields or "value" in fields),
+            "has a column for each aspect, so it cannot have “aspect” or “value” too",
+        )
+        _refuse_if(
+            (table.get("cases") or table.get("case_pattern"))
+            and (tables or aspects or {"value", "case_id"} & set(fields)),
+            "has a column for each case, so it cannot have another column for the case or the value",
+        )
+    own = When.model_validate(table.pop("when", {}))
+    return Part.model_validate({**table, "dialect": own_dialect, "when": own.within(when)})
+
+
+def _cases(spec: object, values: object) -> dict[str, Any]:
+    """The pattern or the columns of cases, and the values renamed in all of them. Raises ValueError."""
+    if not isinstance(values, dict):
+        raise ValueError('values must be a table of old = "new"')
+    if isinstance(spec, str):
+        _refuse_if(
+            re.compile(_compiles(spec)).groups == 0,
+            r"cases must have a group for the number of the case, such as 'Case (\d+)'",
+        )
+        return {"case_pattern": spec, "renamed": values}
+    _refuse_if(not isinstance(spec, dict), "cases must be a pattern, or a table with the column of each case")
+    assert isinstance(spec, dict)
+    found = []
+    for case_id, columns in spec.items():
+        several = isinstance(columns, dict) and "column" not in columns
+        for aspect, column in columns.items() if several else [("", columns)]:
+            field = Field.model_validate(column)
+            renamed = {str(old): str(new) for old, new in values.items()}
+            field = field if field.values else field.model_copy(update={"values": renamed})
+            found.append(CaseColumn(str(case_id), str(aspect), field))
+    return {"cases": tuple(found), "renamed": values}
+
+
+def _scale(spec: object) -> Scale:
+    ordered = not isinstance(spec, dict)
+    parts = spec["categories"] if isinstance(spec, dict) and set(spec) == {"categories"} else spec
+    if (
+        isinstance(parts, list)
+        and ordered
+        and len(parts) == 2
+        and all(isinstance(v, int | float) for v in parts)
+    ):
+        _refuse_if(parts[0] >= parts[1], "scale must be the lowest and the highest value")
+        return numbered(float(parts[0]), float(parts[1]))
+    if isinstance(parts, list) and all(isinstance(word, str) for word in parts):
+        return worded(tuple(parts), ordered=ordered)
+    raise ValueError(
+        "scale must be the lowest and the highest value, such as [1, 5], words from the lowest to the highest, such as"
+        ' ["no", "yes"], or { categories = ["red", "green"] } for words without an order'
+    )
 
 
 # ---- values in records -------------------------------------------------------------------------------------------
@@ -623,7 +568,6 @@ CONVERTERS: Mapping[str, Callable[[str], str]] = {
     "parts": _parts,
     "names": _names,
     "lower": str.lower,
-    "first letter": lambda text: text.strip()[:1].lower(),
 }
 
 _STEP = re.compile(r"\[(-?\d+)\]|([^.\[\]]+)")
@@ -657,7 +601,8 @@ def value_at(record: Mapping[str, Any], path: str) -> Any:
 
 
 def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
-    """The record once for each element at the path, which is `@` in it, its key `@key`, the element around it `@^`."""
+    """The record once for each element at the path, which is `@` in it, its key `@key`, the element around it `@^`;
+    `@of` is what the record has under the name that the element is."""
     scopes: list[tuple[Any, dict[str, Any]]] = [(record, {})]
     for step in re.findall(r"\[\]|\*|[^.\[\]*]+", path):
         following: list[tuple[Any, dict[str, Any]]] = []
@@ -675,7 +620,8 @@ def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
                 inner = pairs if step == "*" else enumerate(value) if isinstance(value, list) else ()
                 for key, element in inner:
                     around = {"@^": scope.get("@"), "@^key": scope.get("@key", "")}
-                    following.append((element, {**scope, **around, "@key": str(key), "@": element}))
+                    named = {"@of": record.get(element)} if isinstance(element, str) else {}
+                    following.append((element, {**scope, **around, **named, "@key": str(key), "@": element}))
             elif isinstance(value, Mapping) and value.get(step) is not None:
                 following.append((value[step], scope))
         scopes = following
@@ -693,7 +639,7 @@ def _text_at(record: Mapping[str, Any], column: str, name: str = "") -> str:
 def taken(field: Field, record: Mapping[str, Any], request: Request, name: str = "") -> str:
     """The field's value in one record. Raises RowFault for a time that is not in the field's format."""
     text = field.value
-    for column in field.columns:
+    for column in field.column:
         if text := _text_at(record, column, name):
             break
     if field.flags:
@@ -732,6 +678,10 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
     notes.columns = part.uses()
     for remark in part.remarks:
         notes.remark(remark)
+    system = part.fields.get("system")
+    if system is not None and system.file is not None and not request.system:
+        named = shown(taken(system, {}, request))
+        notes.remark(f"the file does not name the system: it gets the file's name, {named}")
     reading = _Reading(
         part, request, part.answers(), set(), set(), {column: Counter() for column in part.count}
     )
@@ -808,7 +758,7 @@ class _Reading(NamedTuple):
         if part.attributes is not None:
             found = {name: taken(field, record, self.request) for name, field in part.attributes.items()}
         else:
-            own = {*(column for field in part.fields.values() for column in field.columns), *part.without, ""}
+            own = {*(column for field in part.fields.values() for column in field.column), *part.without, ""}
             found = {
                 name: cell(name, value).strip()
                 for name, value in record.items()
@@ -859,7 +809,8 @@ def _exploded(
     """A record for each element of the lists in these cells; a cell that is no list stays."""
     parts = [_listed(_text_at(record, column).strip().replace("'", '"')).split("|") for column in columns]
     if len({len(part) for part in parts}) > 1:
-        text = f"{' and '.join(f'{len(part)} of {column}' for part, column in zip(parts, columns, strict=True))}; row left out"
+        counts = (f"{len(part)} of {column}" for part, column in zip(parts, columns, strict=True))
+        text = f"{' and '.join(counts)}; row left out"
         notes.skip(line, "items without a score", text)
         return
     for elements in zip(*parts, strict=True):
@@ -941,7 +892,7 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
             *(part.attributes or {}).values(),
         ]
         missing = [
-            f.columns[0] for f in fields if f.columns and not any(map(is_there, f.columns)) and not part.task
+            f.column[0] for f in fields if f.column and not any(map(is_there, f.column)) and not part.task
         ]
         if missing:
             raise missing_columns(request, table, missing, mapped=True)
@@ -949,12 +900,12 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
     fields_there = {
         field: spec
         for field, spec in part.fields.items()
-        if not spec.columns or spec.file is not None or any(map(is_there, spec.columns))
+        if not spec.column or spec.default or spec.file is not None or any(map(is_there, spec.column))
     }
     attributes = part.attributes and {
-        n: f for n, f in part.attributes.items() if any(map(is_there, f.columns))
+        n: f for n, f in part.attributes.items() if any(map(is_there, f.column))
     }
-    return part._replace(fields=fields_there, attributes=attributes)
+    return part.model_copy(update={"fields": fields_there, "attributes": attributes})
 
 
 def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
@@ -966,7 +917,7 @@ def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
             groups = match.groupdict()
             case_id, aspect = groups.get("case") or match[1], groups.get("aspect") or ""
             cases.append(
-                CaseColumn(case_id.strip(), aspect.strip(), Field(columns=(column,), values=part.values))
+                CaseColumn(case_id.strip(), aspect.strip(), Field(column=(column,), values=part.renamed))
             )
     if not cases:
         raise InputError(
@@ -974,7 +925,7 @@ def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
             f"It is: {part.case_pattern}. The columns are: {one_line(', '.join(columns), 300)}.",
             "Correct the pattern, or name the column of each case in a table [labels.cases].",
         )
-    return part._replace(cases=tuple(cases))
+    return part.model_copy(update={"cases": tuple(cases)})
 
 
 def missing_columns(
@@ -1050,8 +1001,9 @@ def declared_layout(declared: Declaration) -> Layout:
 
     def rows(request: Request) -> Iterator[Row]:
         part = declared.part_of(sample_of(request.path, declared.encoding), request.kind)
-        if part is None and len(declared.kinds.get(request.kind, ())) == 1:
-            part = declared.kinds[request.kind][0]
+        only = declared.kinds.get(request.kind, ())
+        if part is None and len(only) == 1 and not only[0].dialect.line:
+            part = only[0]
         if part is None:
             raise _not_its_own(declared, request)
         if part.task:
@@ -1086,15 +1038,13 @@ def declared_layout(declared: Declaration) -> Layout:
 def _not_its_own(declared: Declaration, request: Request) -> InputError:
     sample = sample_of(request.path, declared.encoding)
     others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
-    title = f"{request.path}:1: not {request.kind} of {declared.name}"
-    step = (
-        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md)."
-    )
     if others:
-        title, step = (
-            f"{request.path} contains {' and '.join(others)}, not {request.kind}",
-            f"Import it with --as {others[0]}.",
-        )
+        title = f"{request.path} contains {' and '.join(others)}, not {request.kind}"
+        return InputError(title, f"It has the layout {declared.name}.", f"Import it with --as {others[0]}.")
+    parts = [part for part in declared.kinds.get(request.kind, ()) if part.when.has]
+    has = "; or ".join(", ".join(part.when.has) for part in parts) or declared.about
     return InputError(
-        title, f"{declared.name} is {declared.about}. The file begins: {shown(sample.first_line)}.", step
+        f"{request.path}:1: not {request.kind} of {declared.name}",
+        f"They have: {has}. The file begins: {shown(sample.first_line)}.",
+        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md).",
     )

@@ -1,5 +1,5 @@
-"""Turns rows of lists in any form and order (ranked, scored, in the order of the rows, wide, or whole lists in cells) into one
-slate per user, system and occasion."""
+"""Turns rows of lists in any form and order (ranked, scored, in the order of the rows, wide, or whole lists in cells)
+into one slate per user, system and occasion."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import DECODER, squashed
 from recjudge_tui.importers.values import (
     MISSING,
+    NO_CONTEXT,
     Notes,
     Row,
     RowFault,
@@ -70,8 +71,8 @@ def slates_of(
     """Slates in the order in which their lists first appear; needs about 40 bytes of memory per row.
 
     The columns of the first row decide: `items` (a list in the cell), else numbered columns (a wide table), else
-    `item_id` with `rank`, with `score` or `distance`, or with neither; a remark says how the lists were ranked if there is no
-    rank. `file_order`: equal scores keep the order of the file.
+    `item_id` with `rank`, with `score` or `distance`, or with neither; a remark says how the lists were ranked if
+    there is no rank. `file_order`: equal scores keep the order of the file.
     """
     first = next(rows, None)
     if first is None:
@@ -118,10 +119,8 @@ class _Lists:
                 key = owner_of(row)
             except KeyError:
                 key = tuple(row.get(name, "") for name in _OWNER)
-            group = known.get(key)
-            if group is None and (group := self._new_list(line, key)) < 0:
-                continue
-            yield line, row, group
+            if (group := known.get(key, -1)) >= 0 or (group := self._new_list(line, key)) >= 0:
+                yield line, row, group
 
     def _new_list(self, line: int, key: tuple[str, ...]) -> int:
         user, system, context, served = (text.strip() for text in key)
@@ -134,7 +133,7 @@ class _Lists:
                     line, f"no {name}", f"{name} is {shown(bare) if bare else 'empty'}; row left out"
                 )
                 return -1
-        context = "" if context in MISSING else context
+        context = "" if context in NO_CONTEXT else context
         try:
             served = self.times.read(served, "served_at")
         except RowFault as fault:
@@ -183,8 +182,7 @@ class _Lists:
         items, add = self.items, self.add
         for line, row, group in self.owners(rows):
             text = row.get("item_id", "")
-            item = items.get(text)
-            if item is None and (item := self.item_of(line, text)) < 0:
+            if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
                 continue
             place = row["rank"]
             try:
@@ -209,8 +207,7 @@ class _Lists:
         items, add = self.items, self.add
         for line, row, group in self.owners(rows):
             text = row.get("item_id", "")
-            item = items.get(text)
-            if item is None and (item := self.item_of(line, text)) < 0:
+            if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
                 continue
             try:
                 if "score" in row or "distance" not in row:
@@ -290,7 +287,8 @@ class _Lists:
         if self.scored and (rising := _rising(scores, where, order)):
             scores = 0.0 - scores
             notes.remark(
-                f"the score rises with the rank in all {rising:,} lists with different scores: a lower one is better, so each"
+                f"the score rises with the rank in all {rising:,} lists with different scores: a lower one"
+                f" is better, so each"
                 " is stored with the opposite sign"
             )
         ends = np.searchsorted(where[order], np.arange(len(self.groups)), side="right").tolist()
@@ -311,9 +309,8 @@ class _Lists:
             if own_ranks != list(range(1, length + 1)) or len(set(own_items)) < length:
                 owner = list_owner(user_id, system, occasion)
                 kept = self._kept(own_ranks, own_items, own_lines, names, f"in the list of {owner}")
-                own_items, own_lines, own_scores = (
-                    [column[i] for i in kept] for column in (own_items, own_lines, own_scores)
-                )  # type: ignore[index,misc]
+                own_items, own_lines = [own_items[i] for i in kept], [own_lines[i] for i in kept]
+                own_scores = [own_scores[i] for i in kept]
             if not own_items:
                 text = f"the list of {list_owner(user_id, system, occasion)} is empty; left out"
                 notes.warn(first, "empty list", text)

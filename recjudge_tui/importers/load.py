@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
 from recjudge_tui.domain.occasions import Occasion
@@ -22,13 +22,13 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import Given
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
-from recjudge_tui.importers.float_ids import joined_ids
+from recjudge_tui.importers.float_ids import joined_ids, without_ending
 from recjudge_tui.importers.guess import names_no_system
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
 from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
-from recjudge_tui.importers.plain import OWN_LABELS, PLAIN, mapped_beginning, mapped_part, missing_of
+from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of
 from recjudge_tui.importers.reader import (
     UTF8,
     Contents,
@@ -46,10 +46,21 @@ from recjudge_tui.importers.reader import (
 )
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
-from recjudge_tui.importers.values import MISSING, SHOWN, Notes, Row, RowFault, Times, optional_number, shown
+from recjudge_tui.importers.values import (
+    MISSING,
+    NO_CONTEXT,
+    SHOWN,
+    Notes,
+    Row,
+    RowFault,
+    Times,
+    optional_number,
+    shown,
+)
 from recjudge_tui.store.cases import label_columns
 from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.exports import LABEL_COLUMNS
 from recjudge_tui.store.histories import held_out_copies, mark_copies
 from recjudge_tui.store.imports import (
     Clash,
@@ -59,12 +70,13 @@ from recjudge_tui.store.imports import (
     add_events,
     add_explanation,
     add_items,
-    add_slate,
+    add_slates,
     add_users,
     add_verdict,
+    add_verdicts,
     begin_import,
     brought_visible_events,
-    case_of_label,
+    cases_of_labels,
     fingerprint,
     finish_import,
     import_of_path,
@@ -82,6 +94,7 @@ from recjudge_tui.store.verdicts import COUNTED
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
+_T = TypeVar("_T")
 _TICK, _BATCH = 1_000, 2_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
@@ -99,16 +112,17 @@ _SCALE = (
 # why an answer may be lost, and what to do if most of a file's answers are
 _LOST = {
     _REPEATED: f"The rows do not tell the cases apart: {_TELL_APART}, or give each case its own user_id.",
-    _ANOTHER_VERDICT: "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these are other"
-    f" votes, {_TELL_APART}.",
+    _ANOTHER_VERDICT: "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these"
+    f" are other votes, {_TELL_APART}.",
     "answer that does not fit": _SCALE,
 }
 
 
 class Options(NamedTuple):
-    """What a command says about its files. `system` names the system of lists or explanations and overrides a column of that
-    name, `event_type` the type of events. `where`: only the rows with one of these values in each of these columns. `values`,
-    `scale` (from its first end to its last) and `keep_fitting` say what the answers of labels mean.
+    """What a command says about its files. `system` names the system of lists or explanations and overrides a column
+    of that name, `event_type` the type of events. `where`: only the rows with one of these values in each of these
+    columns. `values`, `scale` (from its first end to its last) and `keep_fitting` say what the answers of labels
+    mean.
     """
 
     layout: str | None = None
@@ -167,9 +181,9 @@ def import_files(
     """Import files of one kind into a project; creates the project if it is new.
 
     One transaction: an error in any file, or an interruption, leaves the database unchanged. The options are those of
-    `Options`. Several files that name no system are named after themselves. If files of one command disagree, the first one
-    counts; a newer command replaces an earlier one. `beside` are other files that a layout may need, `names` replaces a file's
-    path in messages. Raises UsageError, InputError, StoreError.
+    `Options`. Several files that name no system are named after themselves. If files of one command disagree, the
+    first one counts; a newer command replaces an earlier one. `beside` are other files that a layout may need,
+    `names` replaces a file's path in messages. Raises UsageError, InputError, StoreError.
     """
     path_of = mapping if isinstance(mapping, Path) else None
     options = Options(layout, path_of, system, event_type, where, values, scale, keep_fitting)
@@ -233,15 +247,16 @@ class _Pace:
                 reported = 0
                 self.progress(self.rows, min(1.0, (self.before + min(line, lines)) / (self.lines or 1)))
         self.before += lines
+        self.progress(self.rows, min(1.0, self.before / (self.lines or 1)))
 
 
 @dataclass
 class _Known:
     """What is known of the project for the files of one command, filled on first use.
 
-    `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the known ids. `raters` and `cases`: those
-    named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`: those given so far, by
-    import.
+    `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the known ids. `raters` and `cases`:
+    those named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`: those
+    given so far, by import.
     """
 
     db: Database
@@ -270,10 +285,10 @@ class _Known:
 class _File:
     """One file that is being imported: how it is read, and the counts.
 
-    `records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same rater
-    answered earlier in the command, `tasks` answers to exported tasks. `answered` counts other answers to tasks that have one
-    already, by the import of that one (None: it was given in the app). `examples` are the first stored, `types` the types of
-    events that a judge may see, `judges` new raters taken for models by their names.
+    `records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same
+    rater answered earlier in the command, `tasks` answers to exported tasks. `answered` counts other answers to tasks
+    that have one already, by the import of that one (None: it was given in the app). `examples` are the first stored,
+    `types` the types of events that a judge may see, `judges` new raters taken for models by their names.
     """
 
     known: _Known
@@ -381,14 +396,19 @@ class _File:
         )
 
         def rows(to: Notes) -> Iterator[Row]:
-            read = self.pace.through(layout.rows(request._replace(notes=to)), self.contents.lines)
+            read = layout.rows(request._replace(notes=to))
             if request.system:
                 read = _with(read, "system", request.system)
             if request.event_type:
                 read = _with(read, "type", request.event_type)
             return self._checked(read, request)
 
-        read = joined_ids(rows, kind, self.target, notes)
+        joined = joined_ids(rows, kind, self.target, notes)
+
+        def read(to: Notes) -> Iterator[Row]:
+            through = self.pace.through(rows(to), self.contents.lines)
+            return without_ending(through, joined) if joined else through
+
         if kind == "lists":
             self._batches(
                 slates_of(read(notes), notes, self.times, file_order=bool(part and part.ties == "file")),
@@ -401,12 +421,16 @@ class _File:
             self._batches(self._events_of(self._tidied(read(notes)), held_out=held_out), self._events)
             self._remark_types()
         else:
-            makers = {"items": self._item, "users": self._user, "explanations": self._explanation}
-            steps = {"items": self._items, "users": self._users, "explanations": self._explanations}
             self._images = ItemImages(
                 self.known.db, notes, None if self.path in self.names else self.path.parent
             )
-            self._batches(self._made(self._tidied(read(notes)), makers[kind]), steps[kind])
+            tidied = self._tidied(read(notes))
+            if kind == "items":
+                self._batches(self._made(tidied, self._item), self._items)
+            elif kind == "users":
+                self._batches(self._made(tidied, self._user), self._users)
+            else:
+                self._batches(self._made(tidied, self._explanation), self._explanations)
             self._images.remark()
 
     def _checked(self, rows: Iterator[Row], request: Request) -> Iterator[Row]:
@@ -417,12 +441,13 @@ class _File:
         if missing := missing_of(request, set(first[1])):
             raise InputError(
                 f"{request.path} does not have {', '.join(missing)}",
-                f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found: {one_line(', '.join(first[1]), 300)}.",
+                f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found:"
+                f" {one_line(', '.join(first[1]), 300)}.",
                 "Rename the columns, or describe the file in a mapping (docs/mapping.md).",
             )
         return chain([first], rows)
 
-    def _batches(self, records: Iterator[Record], store: Callable[[list[Record]], None]) -> None:  # type: ignore[type-var]
+    def _batches(self, records: Iterator[_T], store: Callable[[list[_T]], None]) -> None:
         while batch := list(islice(records, _BATCH)):
             self.records += len(batch)
             store(batch)
@@ -440,7 +465,7 @@ class _File:
             for name in ids:
                 if value := row.get(name, ""):
                     bare = value.strip()
-                    if bare in MISSING:
+                    if bare in (MISSING if name != "context" else NO_CONTEXT):
                         row[name] = ""
                     elif bare != value:
                         row[name] = bare
@@ -457,8 +482,8 @@ class _File:
     # ---- items, users, explanations ----
 
     def _made(
-        self, rows: Iterator[Row], make: Callable[[int, dict[str, str]], Record]
-    ) -> Iterator[tuple[int, Record]]:
+        self, rows: Iterator[Row], make: Callable[[int, dict[str, str]], _T]
+    ) -> Iterator[tuple[int, _T]]:
         for line, row in rows:
             try:
                 yield line, make(line, row)
@@ -609,6 +634,7 @@ class _File:
 
     def _lists(self, batch: list[LocatedSlate]) -> None:
         users = self.known.ids_of("users")
+        kept: list[tuple[int, Slate]] = []
         for line, slate, lines in batch:
             lines, slate = self._known_items_only(line, slate, lines)
             if not slate.items:
@@ -618,8 +644,10 @@ class _File:
             if users and slate.user_id not in users:
                 text = f"user {shown(slate.user_id)} is unknown; the list is kept"
                 self.notes.warn(line, "unknown user", text)
-            outcome, source = add_slate(self.target, slate)
-            self._count_content(lines[0], "the list", outcome, source, slate)
+            kept.append((lines[0], slate))
+        outcomes = add_slates(self.target, [slate for _, slate in kept])
+        for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
+            self._count_content(line, "the list", outcome, source, slate)
 
     def _known_items_only(
         self, line: int, slate: Slate, lines: tuple[int, ...]
@@ -680,7 +708,7 @@ class _File:
         plain = wanted_columns("labels").renamed(original)
         names = dict(zip(plain, original, strict=True)) if part is None else {}
         if part is not None:
-            names = {name: spec.columns[0] for name, spec in part.fields.items() if spec.columns}
+            names = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
         return LabelRows(
             rows=rows,
             notes=self.notes,
@@ -695,39 +723,39 @@ class _File:
                 options.values,
                 options.scale,
                 options.keep_fitting,
-                ours=part is None and original in OWN_LABELS,
+                ours=part is None and original == LABEL_COLUMNS,
             ),
             case_of=self.known.case_of,
             name=Path(self.notes.file).name,
             sides=part.sides if part else "",
             columns=names,
+            kinds={},
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
         """Store labels in the orientation of their cases; answers to tasks for the person to whom they are assigned."""
-        for line, label in batch:
-            if label.task:
-                self._task_answer(line, label)
-                continue
+        plain = [(line, label) for line, label in batch if not label.task]
+        raters = []
+        for line, label in plain:
             self._store_scale(line, label)
-            rater = self._rater(line, label)
-            case, turned, occasions = case_of_label(self.target, self.known.cases, label)
+            raters.append(self._rater(line, label))
+        cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
+        given = []
+        for (line, label), rater, (case, turned, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
                 text = (
                     f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
                     f"served_at do not say which one was judged; the label is kept without a list"
                 )
                 self.notes.warn(line, "unclear occasion", text)
-            self._add_label(line, rater, case, label, turned=turned)
+            given.append((rater, case, _turned(label) if turned else label))
+        for (line, label), clash in zip(plain, add_verdicts(self.target, given), strict=True):
+            self._count_label(line, label, clash)
+        for line, label in batch:
+            if label.task:
+                self._task_answer(line, label)
 
-    def _add_label(self, line: int, rater: int, case: int, label: Label, *, turned: bool) -> None:
-        """Store a label in the orientation of its case; the case has the systems in the other order if it is `turned`."""
-        of_case = label
-        if turned and label.value is not None:
-            value = 0.0 - label.value
-            names = protocol_facts(label.protocol).labels
-            of_case = label.model_copy(update={"value": value, "label": names.get(value, label.label)})
-        clash = add_verdict(self.target, rater, case, of_case)
+    def _count_label(self, line: int, label: Label, clash: Clash | None) -> None:
         if clash is None:
             self.stored += 1
             self._keep([label])
@@ -737,7 +765,8 @@ class _File:
             raise InputError(
                 f"{self.notes.file}:{line}: the counts of this row are already stored",
                 f"They came from a table with the same file name{origin}, and counts do not show which battles are new.",
-                "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename the file if these are"
+                "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename"
+                " the file if these are"
                 " other battles.",
             )
         repeated = clash.import_id is not None and clash.import_id >= self.target.since
@@ -773,11 +802,13 @@ class _File:
             self.notes.skip(line, "unknown task", text)
             return
         if label.rater not in ("", task.rater):
-            text = f"answered by {shown(label.rater)}; stored as the answer of {shown(task.rater)}, to whom the task is assigned"
+            assigned = f"stored as the answer of {shown(task.rater)}, to whom the task is assigned"
+            text = f"answered by {shown(label.rater)}; {assigned}"
             self.notes.warn(line, "answered by another name", text)
         self.tasks += 1
         named = label.model_copy(update={"rater": task.rater})
-        self._add_label(line, task.rater_id, task.case_id, named, turned=task.first == "b")
+        of_case = _turned(named) if task.first == "b" else named
+        self._count_label(line, named, add_verdict(self.target, task.rater_id, task.case_id, of_case))
         close_answered(db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:
@@ -816,9 +847,11 @@ class _File:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
             raise InputError(
-                f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale {label.scale.described()}",
+                f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale"
+                f" {label.scale.described()}",
                 f"Its scale is {scale.described()} {origin}, and one aspect has one scale.",
-                "Nothing was stored. Give these labels an aspect of their own, turn their values into that scale, or undo that"
+                "Nothing was stored. Give these labels an aspect of their own, turn their values into"
+                " that scale, or undo that"
                 " import.",
             )
         if (target.import_id, *key) not in self.known.scaled:
@@ -927,6 +960,15 @@ def _with(rows: Iterator[Row], name: str, value: str) -> Iterator[Row]:
     for line, row in rows:
         row[name] = value
         yield line, row
+
+
+def _turned(label: Label) -> Label:
+    """The label with its systems in the other order."""
+    if label.value is None:
+        return label
+    value = 0.0 - label.value
+    name = protocol_facts(label.protocol).labels.get(value, label.label)
+    return label.model_copy(update={"value": value, "label": name})
 
 
 def _owner(record: Slate | Explanation) -> str:

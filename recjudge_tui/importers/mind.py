@@ -132,7 +132,8 @@ def _lists(request: Request) -> Iterator[Row]:
         if fault := _rank_fault(ranks, items):
             raise InputError(
                 f"{request.path}:{line}: {fault}",
-                f"Impression {shown(name)} ({behaviors}:{impression.line}) has {len(items)} candidates: the line must rank them"
+                f"Impression {shown(name)} ({behaviors}:{impression.line}) has {len(items)} candidates:"
+                f" the line must rank them"
                 f" all, with each number from 1 to {len(items)} once.",
                 f"Create the file again from this {BEHAVIORS}; nothing was imported.",
             )
@@ -199,7 +200,8 @@ def _behaviors_for(request: Request) -> Path:
 
 
 def _impressions(path: Path, notes: Notes | None) -> Iterator[_Impression]:
-    """The valid impressions; invalid lines are noted if there are `notes`. The release names no time zone: UTC is assumed."""
+    """The valid impressions; invalid lines are noted if there are `notes`. The release names no time zone: UTC is
+    assumed."""
     for line, fields in _tabbed(path):
         try:
             if len(fields) != 5:

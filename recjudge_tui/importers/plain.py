@@ -1,5 +1,5 @@
-"""The plain tables: one header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes; and any table with
-a mapping."""
+"""The plain tables: one header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes; and
+any table with a mapping."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ from recjudge_tui.importers.layout import (
 )
 from recjudge_tui.importers.reader import Dialect, Table, chosen_rows, read_table, sample_of
 from recjudge_tui.importers.values import Notes, Row
-from recjudge_tui.store.exports import EARLIER_LABEL_COLUMNS, LABEL_COLUMNS
+from recjudge_tui.store.exports import LABEL_COLUMNS
 
-OWN_LABELS = (LABEL_COLUMNS, *EARLIER_LABEL_COLUMNS)
 
 
 def plain_rows(request: Request) -> Iterator[Row]:
@@ -76,7 +75,7 @@ def plain_table(request: Request) -> Table:
 
 def is_our_export(table: Table) -> bool:
     """Whether the table is our own export of labels, whose numbers are ours."""
-    return table.original in OWN_LABELS and not table.json
+    return table.original == LABEL_COLUMNS and not table.json
 
 
 def _completed(request: Request, table: Table) -> Iterator[Row]:
@@ -104,7 +103,7 @@ def _mapped(request: Request, mapping: Declaration) -> Iterator[Row]:
             f"Needed: {', '.join(COLUMNS[request.kind].required)}.{rows}",
             "See docs/mapping.md.",
         )
-    return declared_rows(request, part, mapping.name, must=True)
+    return declared_rows(request, part, mapping.name, must=not mapping.shipped)
 
 
 def mapped_part(request: Request, mapping: Declaration) -> Part:
@@ -112,7 +111,8 @@ def mapped_part(request: Request, mapping: Declaration) -> Part:
     part = mapping.part_of(sample_of(request.path, mapping.encoding), request.kind)
     if part is None:
         raise InputError(
-            f"the mapping {mapping.name} has no table [{request.kind}]{' that fits the file' * bool(mapping.kinds.get(request.kind))}",
+            f"the mapping {mapping.name} has no table"
+            f" [{request.kind}]{' that fits the file' * bool(mapping.kinds.get(request.kind))}",
             f"It describes: {', '.join(mapping.kinds) or 'nothing'}.",
             "See docs/mapping.md.",
         )

@@ -333,14 +333,19 @@ def contents_of(path: Path, encoding: str = UTF8) -> Contents:
     with _explained(path):
         check_regular(path)
         with path.open("rb") as handle:
-            while block := handle.read(_BLOCK):
+            start = handle.read(512)
+            packed = start.startswith((GZIP, ZIP, XZ, PARQUET)) or _is_tar(start)
+            handle.seek(0)
+            while packed and (block := handle.read(_BLOCK)):
                 digest.update(block)
-        if is_parquet(path):
+        if start.startswith(PARQUET):
             return Contents(digest.hexdigest(), parquet_length(path))
     lines, last, length, quoted, spaced = 0, b"\n", 0, False, False
     bytes_are_text = encoding in (UTF8, UTF8_OR_LATIN1)
     with _explained(path), opened(path) as unpacked:
         while block := unpacked.read(_BLOCK):
+            if not packed:
+                digest.update(block)
             if bytes_are_text and b"\0" in block:
                 raise _nul(path, block, lines)
             feeds = block.count(b"\n")
@@ -447,11 +452,11 @@ def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> Inp
     if encoding == UTF8:
         # the decoder reads ahead in blocks, so the file is read again
         with opened(path) as handle:
-            for line, raw in enumerate(handle, start=1):
+            for number, raw in enumerate(handle, start=1):
                 try:
                     raw.decode("utf-8")
                 except UnicodeDecodeError as first:
-                    byte = first.object[first.start]
+                    line, byte = number, first.object[first.start]
                     break
     name = "UTF-8" if encoding == UTF8 else encoding
     return InputError(
@@ -562,12 +567,13 @@ class _JsonStream:
     def __init__(self, path: Path, text: io.TextIOWrapper, unit: str) -> None:
         self.path, self.source, self.unit = path, text, unit
         self.text, self.at, self.number, self.last = text.read(_BLOCK).lstrip("\ufeff \t\r\n"), 0, 0, ""
+        self.ended = False
 
     def more(self) -> bool:
         """Read on: as much again as is not yet used, so that a long value is scanned a few times only."""
         kept = self.text[self.at :]
         block = self.source.read(max(_BLOCK, len(kept)))
-        self.text, self.at = kept + block, 0
+        self.text, self.at, self.ended = kept + block, 0, not block
         return bool(block)
 
     def char(self) -> str:
@@ -586,9 +592,11 @@ class _JsonStream:
             try:
                 value, end = decoder.raw_decode(self.text, self.at)
                 # a number at the end of the text may go on
-                if end < len(self.text) or not self.more():
-                    self.at = end if end <= len(self.text) else self.at
-                    return value
+                if end == len(self.text) and not self.ended:
+                    self.more()
+                    continue
+                self.at = end
+                return value
             except RecursionError:
                 self.broken("It is nested too deeply.")
             except json.JSONDecodeError as error:
@@ -607,9 +615,10 @@ class _JsonStream:
     def array(self) -> Iterator[Any]:
         self.at += 1
         while (char := self.char()) != "]":
-            self.number += 1
             if not char:
+                self.number += 1
                 self.broken("It ends before the array does; the file may be cut off.")
+            self.number += 1
             yield self.value(DECODER)
         self.at += 1
 
@@ -656,7 +665,7 @@ def json_records(
     """
     if is_parquet(path):
         notes.unit = "row "
-        yield from _parquet_records(path)
+        yield from parquet_records(path)
         return
     first = sample_of(path, encoding).text.lstrip("\ufeff \t\r\n")[:1]
     if first == "[" or (within and first == "{"):
@@ -774,7 +783,7 @@ def parquet_length(path: Path) -> int:
 def _parquet_beginning(path: Path, limit: int) -> str:
     """The first rows as JSON Lines, at most `limit` characters unless the first row alone is longer."""
     text = ""
-    for _, record in islice(_parquet_records(path), 200):
+    for _, record in islice(parquet_records(path), 200):
         line = json.dumps(record, ensure_ascii=False) + "\n"
         if text and len(text) + len(line) > limit:
             break
@@ -782,17 +791,17 @@ def _parquet_beginning(path: Path, limit: int) -> str:
     return text
 
 
-def _parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
 
     A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
     adds is left out.
     """
-    import pyarrow as pa
-
     number = unpacked = 0
     packed = path.stat().st_size
     with _parquet(path) as file:
+        import pyarrow as pa
+
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
@@ -818,9 +827,9 @@ def _parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     if nested
                     else values
                 )
-            for values in zip(*columns, strict=True):
+            for cells in zip(*columns, strict=True):
                 number += 1
-                yield number, dict(zip(names, values, strict=True))
+                yield number, dict(zip(names, cells, strict=True))
 
 
 def _plain(column: Any) -> Any:
@@ -1067,8 +1076,17 @@ def _header(path: Path, reader: Any, first: str) -> list[str]:
 
 
 def _check_width(path: Path, first: str, header: Sequence[str], delimiter: str, quote: str) -> None:
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-    width = len(next(csv.reader([first], delimiter=delimiter, quotechar=quote or None, quoting=quoting), []))
+    width = len(
+        next(
+            csv.reader(
+                [first],
+                delimiter=delimiter,
+                quotechar=quote or None,
+                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            ),
+            [],
+        )
+    )
     if width != len(header):
         raise InputError(
             f"{path}: the first row has {width} fields, but the header {len(header)}",
@@ -1129,9 +1147,8 @@ def _csv_rows(
                             text = f"{len(fields)} fields, but the header has {width}; row left out"
                             notes.skip(last + 1, "wrong number of fields", text)
                             continue
-                    if fields[0] == columns[0] or not fields[0]:
-                        if not any(fields):
-                            continue
+                    if not fields[0] and not any(fields):
+                        continue
                     if header is not None and fields == header:
                         text = "the header again, as in files that were joined; row left out"
                         notes.skip(last + 1, "repeated header", text)
@@ -1146,6 +1163,11 @@ def _csv_rows(
 
 
 def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
+    if "field limit" in error and last <= first:
+        raise InputError(
+            f"{path}:{first}: a line of more than {MAX_FIELD:,} characters",
+            next_step="Check that it is a table with one row per line; nothing was imported.",
+        )
     if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
         raise InputError(
             f"{path}:{first}: a quotation mark in this row is not closed",
@@ -1204,7 +1226,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
         raise InputError(
             f"{path} holds an object where the id of the user is expected",
             f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
-            'Write the id itself: {"user_id": "u1", ...}, or name the place of the id in a mapping: user_id = “user.id”; nothing was'
+            'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
             " imported.",
         )
     everything = chain([first], records)

@@ -6,8 +6,9 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,8 @@ from recjudge_tui.importers.layout import Choice, Declaration, Layout, shipped
 from recjudge_tui.importers.mind import MIND, MIND_TRAIN
 from recjudge_tui.importers.plain import PLAIN
 from recjudge_tui.importers.reader import Sample, column_wise, fields_of, json_keys, squashed
+from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
 
-ENTRY_POINTS = "recjudge.importers"
 # the labelling tools whose exports a mapping can describe
 _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
 # tried in this order, the most specific first; shipped ones that are not named come after them
@@ -41,35 +42,37 @@ _NAMES = {
 
 
 def layouts() -> list[Layout]:
-    """All layouts: built-in ones, those of other packages, and plain tables last.
-
-    Raises UsageError when another package's layout cannot be loaded.
-    """
+    """All layouts: built-in ones, those of other packages, and plain tables last. One that cannot be loaded is left out."""
     named = {layout.name: layout for layout in (*shipped(), LABEL_STUDIO, ARGILLA, MIND, MIND_TRAIN)}
-    known = sorted(named.values(), key=lambda l: _ORDER.index(l.name) if l.name in _ORDER else len(_ORDER))
-    for point in _other_packages(tuple((place, _changed_ns(place)) for place in sys.path)):
-        try:
-            layout = point.load()
-        except (ImportError, AttributeError) as error:
-            raise UsageError(
-                f"the importer “{point.name}” cannot be loaded",
-                f"{error}.",
-                "Reinstall or remove its package.",
-            ) from error
-        if not isinstance(layout, Layout):
-            raise UsageError(f"the importer “{point.name}” is not a recjudge layout")
-        known.append(layout)
+    known = sorted(
+        named.values(), key=lambda layout: _ORDER.index(layout.name) if layout.name in _ORDER else len(_ORDER)
+    )
+    for point in _other_packages():
+        with suppress(UsageError):
+            known.append(_loaded(point))
     return [*known, PLAIN]
 
 
+def _loaded(point: EntryPoint) -> Layout:
+    """Raises UsageError when another package's layout cannot be loaded."""
+    layout = load_plugin(point)
+    if not isinstance(layout, Layout):
+        raise UsageError(f"the importer “{point.name}” is not a recjudge layout")
+    return layout
+
+
+def _other_packages() -> tuple[EntryPoint, ...]:
+    return _points(tuple((place, _changed_ns(place)) for place in sys.path))
+
+
 @lru_cache(maxsize=1)
-def _other_packages(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+def _points(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
     """The layouts of other packages, by name.
 
     The metadata of all packages is read again only after a package was installed in or removed from a folder of the
     search path.
     """
-    return tuple(sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name))
+    return tuple(plugins(IMPORTERS))
 
 
 def _changed_ns(place: str) -> int:
@@ -84,13 +87,18 @@ def named_layouts(name: str | None) -> list[Layout]:
     known = layouts()
     named = [layout for layout in known if name in (None, layout.name)]
     if not named:
+        for point in _other_packages():
+            if point.name == name:
+                _loaded(point)  # says why it cannot
         raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
     return named
 
 
 def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
     """The first layout other than plain tables that fits the beginning of the file as `kind`."""
-    return next((l for l in known if l is not PLAIN and kind in l.kinds and l.fits(sample, kind)), None)
+    return next(
+        (one for one in known if one is not PLAIN and kind in one.kinds and one.fits(sample, kind)), None
+    )
 
 
 def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:
@@ -105,6 +113,7 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
             title = f"layout {name} does not contain {kind}"
             raise InputError(title, f"It holds: {', '.join(known[0].kinds)}.")
         return known[0]
+    refuse_columns(sample)
     special = special_layout(known, sample, kind)
     if special is None and kind not in plain_kinds(sample, system):
         fits = {
@@ -119,8 +128,6 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
                 f"It has the layout {fits[first].name}: {fits[first].about}.",
                 f"Import it with --as {first}.",
             )
-    if special is None:
-        refuse_columns(sample)
     return special or PLAIN
 
 

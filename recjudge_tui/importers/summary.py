@@ -20,9 +20,10 @@ _WIDTH = 160
 class FileSummary(Model):
     """The result of one file. `read = stored + unchanged + skipped`.
 
-    `unchanged` rows exist already with the same content. `earlier` is an earlier import of the same file, `earlier_at` its time,
-    if there is one: then nothing was stored and `import_id` is None. A row with several labels counts once per label. `columns`
-    says how each column was read, `remarks` how the file was read, `examples` are the first stored records as text.
+    `unchanged` rows exist already with the same content. `earlier` is an earlier import of the same file,
+    `earlier_at` its time, if there is one: then nothing was stored and `import_id` is None. A row with several labels
+    counts once per label. `columns` says how each column was read, `remarks` how the file was read, `examples` are
+    the first stored records as text.
     """
 
     path: str

@@ -107,6 +107,8 @@ MISSING = frozenset(
         "-nan",
     )
 )
+# a context is free text, in which none is a word
+NO_CONTEXT = MISSING - {"None", "none", "NONE"}
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
 

@@ -1,8 +1,8 @@
-"""Imports the data released with Zhang et al. (2024) in the form needed for the paper's table: the texts keep their HTML, because
-how it becomes text is part of the paper's figures.
+"""Imports the data released with Zhang et al. (2024) in the form needed for the paper's table: the texts keep their
+HTML, because how it becomes text is part of the paper's figures.
 
-Reads either the joined table `explanations.csv`, or the two tables of the release, whose rows are aligned. The release keeps the
-users' own texts in a pickle, which is never opened, so these texts are missing then.
+Reads either the joined table `explanations.csv`, or the two tables of the release, whose rows are aligned. The
+release keeps the users' own texts in a pickle, which is never opened, so these texts are missing then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.layout import Declaration, load_declaration, shipped_file
+from recjudge_tui.importers.layout import Declaration, When, load_declaration, shipped_file
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
@@ -52,12 +52,11 @@ def _with_html() -> Declaration:
     declared = load_declaration(path)
     (texts,) = declared.kinds["explanations"]
     users = declared.kinds["users"][-1]
+    raw = texts.fields["text"].model_copy(update={"html": False})
     kinds = {
         **declared.kinds,
-        "explanations": (
-            texts._replace(fields={**texts.fields, "text": texts.fields["text"]._replace(html=False)}),
-        ),
-        "users": (users._replace(when=users.when._replace(not_beside=()), attributes={}),),
+        "explanations": (texts.model_copy(update={"fields": {**texts.fields, "text": raw}}),),
+        "users": (users.model_copy(update={"when": When(has=users.when.has), "attributes": {}}),),
     }
     return declared._replace(kinds=kinds)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
 from recjudge_tui.domain.calls import Reply, Request
@@ -10,18 +9,14 @@ from recjudge_tui.domain.judge import Identity, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.judges.trust import Sent
 
-# the number of the worker that asks, from 0, where each can have a slot of the server to itself
-LANE: ContextVar[int | None] = ContextVar("LANE", default=None)
-# the number of the worker that asks, from 0: its calls follow each other, about one user at a time
-WORKER: ContextVar[int | None] = ContextVar("WORKER", default=None)
-
 
 class Judge(Protocol):
     """Answers requests. It is independent of protocols, cases and the database.
 
     `name` is shown and is the default name of its rater. `rater_kind` is `judge` for a language model, else `rules` or
     `random`. `cacheable` says whether a stored reply may be used instead of asking again. `concurrency` is the default
-    number of calls at once.
+    number of calls at once. Where its server takes one, the attribute `repetition_penalty` are the options to send beside
+    the others to a model that repeats itself.
     """
 
     name: str
@@ -60,11 +55,3 @@ def takes_images(judge: Judge) -> bool:
     `recjudge judge test` shows whether its model can see them.
     """
     return getattr(judge, "takes_images", False) is True
-
-
-def slots_of(judge: Judge) -> int | None:
-    """How many prompts the judge's servers remember, each in a slot that answers one request at a time. A judge learns it
-    in `prepare` and declares it by the attribute `slots`; None: unknown.
-    """
-    slots: int | None = getattr(judge, "slots", None)
-    return slots

@@ -191,20 +191,23 @@ class _Process:
     def fault(self, title: str) -> JudgeError:
         """With how the process ended and its last lines."""
         code = self._child.poll() or 0
-        cause = f"It ended with signal {signal.Signals(-code).name}." if code < 0 else f"It ended with code {code}."
+        cause = (
+            f"It ended with signal {signal.Signals(-code).name}."
+            if code < 0
+            else f"It ended with code {code}."
+        )
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 10_000))
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
         # of errors the first two say most: the others follow from them
         shown = [line for line in lines if re.match(r"[\d.]+ E ", line)][:2] or lines[-3:]
         said = " / ".join(one_line(re.sub(r"^[\d.]+ [A-Z] ", "", line), 200) for line in shown)
-        out_of_memory = code == -signal.SIGKILL or "alloc" in said
-        return JudgeError(
-            title,
-            f"{cause} It wrote: {said}" if said else cause,
-            "The memory may not have sufficed: take a smaller file, a shorter history or fewer calls at once."
-            if out_of_memory
-            else "Download the file again, or update llama.cpp: pip install -U xllamacpp",
-        )
+        if code == -signal.SIGKILL or "alloc" in said:
+            cure = "The memory may not have sufficed: take a smaller file, a shorter history or fewer calls at once."
+        elif code < 0:
+            cure = "Resume the run; what is answered is not asked again."
+        else:
+            cure = "Download the file again, or update llama.cpp: pip install -U xllamacpp"
+        return JudgeError(title, f"{cause} It wrote: {said}" if said else cause, cure)
 
     def end(self) -> None:
         self._child.kill()
@@ -258,7 +261,7 @@ def _free_memory() -> int | None:
 
 
 def read_header(path: Path) -> ModelFile:
-    """What the header of a model file says. Raises JudgeError if there is no such file, or it is none of a language model."""
+    """What the header of a model file says. Raises JudgeError if there is none, or it is not of a language model."""
     try:
         if not path.is_file():
             there = path.exists()
@@ -276,7 +279,9 @@ def read_header(path: Path) -> ModelFile:
     except (ValueError, struct.error) as error:
         why = one_line(error, 100) if isinstance(error, ValueError) else "It ends within its header"
         raise JudgeError(
-            f"{path.name} is not a usable GGUF file", f"{why}.", "Download it again, or convert the model to GGUF."
+            f"{path.name} is not a usable GGUF file",
+            f"{why}.",
+            "Download it again, or convert the model to GGUF.",
         ) from None
     architecture = str(facts.get("general.architecture") or "")
     kind = str(facts.get("general.type") or "model")
@@ -386,7 +391,11 @@ def found_files(*, ollama: bool = True) -> list[FoundFile]:
         with suppress(JudgeError):
             model = read_header(path)
             shown = path.name if place == "working folder" else str(path)
-            found.append(FoundFile(f"gguf:{shown}", place, f"{label} {model.size / 1e9:.1f} GB" if label else model.details))
+            found.append(
+                FoundFile(
+                    f"gguf:{shown}", place, f"{label} {model.size / 1e9:.1f} GB" if label else model.details
+                )
+            )
         if len(found) == MOST_FILES:
             break
     return found
@@ -395,7 +404,9 @@ def found_files(*, ollama: bool = True) -> list[FoundFile]:
 def _usual_files(ollama: bool) -> Iterator[tuple[str, str, Path]]:
     """(whose folder, the model's name there, file)."""
     home, environment = Path.home(), os.environ
-    hugging_face = environment.get("HF_HUB_CACHE") or f"{environment.get('HF_HOME') or home / '.cache/huggingface'}/hub"
+    hugging_face = (
+        environment.get("HF_HUB_CACHE") or f"{environment.get('HF_HOME') or home / '.cache/huggingface'}/hub"
+    )
     folders = [
         ("working folder", Path(), "*.gguf"),
         ("LM Studio", home / ".lmstudio/models", "*/*/*.gguf"),
@@ -410,8 +421,8 @@ def _usual_files(ollama: bool) -> Iterator[tuple[str, str, Path]]:
                 if not later_shard and "mmproj" not in path.name:
                     yield place, "", path
     if ollama:
-        stores = [environment.get("OLLAMA_MODELS"), home / ".ollama/models", "/usr/share/ollama/.ollama/models"]
-        for store in filter(None, stores):
+        own = environment.get("OLLAMA_MODELS") or f"{home}/.ollama/models"
+        for store in (own, "/usr/share/ollama/.ollama/models"):
             yield from _ollama_files(Path(store))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import NamedTuple, cast
 
@@ -12,8 +11,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.judges.base import Judge, SendsSecrets
 from recjudge_tui.judges.trust import Sent, pairs_of, remember, require_trust
-
-ENTRY_POINTS = "recjudge.judges"
+from recjudge_tui.plugins import JUDGES, package_of, plugins
 
 
 class Provider(NamedTuple):
@@ -101,8 +99,7 @@ def built_in() -> tuple[Provider, ...]:
 
 def third_party() -> dict[str, str]:
     """The judges of other packages: provider -> name of the package."""
-    points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
-    return {point.name: point.dist.name if point.dist else "" for point in points}
+    return {point.name: package_of(point) for point in plugins(JUDGES)}
 
 
 def spellings() -> list[str]:
@@ -154,8 +151,10 @@ def _made(spec: JudgeSpec) -> Judge:
         if ":" in provider.form and not spec.target:
             raise UsageError(f"judge “{spec.spec}” is incomplete", f"Write it as {provider.form}.")
         return cast(Judge, import_module(provider.module).make(spec))
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in plugins(JUDGES):
         if point.name == spec.provider:
             require_trust(secrets_of(spec))
-            return cast(Judge, point.load()(spec))
+            from recjudge_tui.judges.third_party import ThirdPartyJudge
+
+            return cast(Judge, ThirdPartyJudge(point, spec))
     raise UsageError(f"no judge “{spec.spec}”", f"Known: {', '.join(spellings())}.")

@@ -11,56 +11,51 @@ from itertools import groupby
 from typing import NamedTuple, TypeVar
 
 from recjudge_tui.domain.annotation import (
+    AGREED,
     FEWEST_ANNOTATORS,
     THIRD_PERSON,
     AnswerOption,
-    AspectAnswer,
     AspectQuestion,
     CaseAnswers,
 )
+from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.material import Material, UserView
-from recjudge_tui.domain.prompt import AspectSpec, Prompt
+from recjudge_tui.domain.prompt import AspectSpec, Example, Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.domain.run_options import SEED
+from recjudge_tui.domain.run_options import SEED, Stratify
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import RaterSummary, combine, is_known
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import system_text, user_text
-from recjudge_tui.runs.plan.domain import in_words_of
-from recjudge_tui.runs.plan.plan import default_prompt
-from recjudge_tui.runs.plan.requests import material_now, setup_of
-from recjudge_tui.runs.plan.selection import select_cases
-from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.runs.plan.users import cases_of_users
+from recjudge_tui.runs.cases import cases_of_users, material_now, setup_of
+from recjudge_tui.runs.plan import default_prompt
+from recjudge_tui.runs.selection import adversarial_cases, select_cases
+from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
 from recjudge_tui.store.data import ItemViews
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import (
-    NewTask,
     Task,
     Vote,
     add_tasks,
     excluded_cases,
     finished_task,
-    last_position,
     newest_run,
     own_tasks,
     project_assignments,
     run_shows,
-    save_agreed,
-    settled_cases,
     skip_task,
     submit_verdict,
     task_annotators,
     votes,
 )
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
-from recjudge_tui.store.raters import ensure_rater, list_raters
+from recjudge_tui.store.raters import DerivedVerdict, ensure_rater, list_raters, replace_verdicts
 from recjudge_tui.store.runs import run_row
 
 # a section about the form of the reply: from its heading to the next heading of the same rank, or to the end
@@ -114,26 +109,17 @@ def shown_case(db: Database, task: Task) -> ShownCase:
 
 
 def _without_own_example(prompt: Prompt, material: Material, case_id: int) -> Prompt:
-    """The prompt without examples made from this case, since these reveal an answer."""
-    if not prompt.examples:
-        return prompt
-    case_text = user_text(prompt, material, "")
-    kept = tuple(
-        example
-        for example in prompt.examples
-        if example.title != f"case {case_id}" and not _all_in(case_text, example.input.values())
-    )
-    return prompt.model_copy(update={"examples": kept})
+    """The prompt without examples made from this case (all their lines are in its text), since these reveal an answer."""
 
+    def is_own(example: Example) -> bool:
+        parts = (part if isinstance(part, (list, tuple)) else [part] for part in example.input.values())
+        lines = [str(line).strip() for part in parts for line in part]
+        return example.title == f"case {case_id}" or (
+            bool(lines) and all(line in case_text for line in lines)
+        )
 
-def _all_in(case_text: str, example_parts: Iterable[object]) -> bool:
-    """Whether the text of the case contains every line of an example."""
-    lines = [
-        str(line).strip()
-        for part in example_parts
-        for line in (part if isinstance(part, (list, tuple)) else [part])
-    ]
-    return bool(lines) and all(line in case_text for line in lines)
+    case_text = user_text(prompt, material, "") if prompt.examples else ""
+    return prompt.model_copy(update={"examples": tuple(e for e in prompt.examples if not is_own(e))})
 
 
 def guidelines(prompt: Prompt, top_k: int) -> str:
@@ -144,21 +130,12 @@ def guidelines(prompt: Prompt, top_k: int) -> str:
     facts = protocol_facts(prompt.protocol)
     names = facts.list_names
     head = f"{names[0]} and {names[1]} are List 1 and List 2 here.\n\n" if facts.of_pairs else ""
-    answers = [
-        f"- {label.reply}: {label.meaning}"
-        for label in prompt.labels
-        if label.meaning and label.meaning not in instructions
-    ]
-    questions = [
-        f"- {spec.name.replace('_', ' ')}: {question}"
-        for spec in prompt.aspects
-        if (question := prompt.worded(spec.question)) and question not in instructions
-    ]
+    asked = [(spec.name.replace("_", " "), prompt.worded(spec.question)) for spec in prompt.aspects]
+    meant = [(label.reply, label.meaning) for label in prompt.labels]
     parts = [head + instructions]
-    if questions:
-        parts.append("# Questions\n" + "\n".join(questions))
-    if answers:
-        parts.append("# Answers\n" + "\n".join(answers))
+    for heading, entries in (("# Questions", asked), ("# Answers", meant)):
+        lines = [f"- {name}: {text}" for name, text in entries if text and text not in instructions]
+        parts += ["\n".join([heading, *lines])] if lines else []
     return "\n\n".join(parts)
 
 
@@ -202,20 +179,14 @@ def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQues
             for v in _PAIR_KEYS
         )
         return AspectQuestion(spec.name, question, tuple(pair))
-    graded = sorted(labels, key=lambda label: -label.value)
+    values = sorted((label.value for label in labels), reverse=True)
     turned = [
-        AnswerOption(
-            (str(n % 10),), _graded(label.value), sign * label.value + 0.0, names[sign * label.value + 0.0]
-        )
-        for n, label in enumerate(graded, 1)
-        if sign * label.value in names
+        AnswerOption((str(n % 10),), words, sign * value + 0.0, names[sign * value + 0.0])
+        for n, value in enumerate(values, 1)
+        if sign * value in names
+        for words in (f"List {1 if value > 0 else 2} by {abs(value):g}" if value else "Tie",)
     ]
     return AspectQuestion(spec.name, question, tuple(turned[:10]))
-
-
-def _graded(value: float) -> str:
-    side = "List 1" if value > 0 else "List 2"
-    return f"{side} by {abs(value):g}" if value else "Tie"
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------
@@ -231,7 +202,7 @@ class AssignmentRequest:
     `annotators` judge; one annotator judges each of the others. Without either, two annotators judge each case, or one if
     there is only one. `prompt` provides the guidelines; if empty, the prompt of the protocol's newest run does, else the
     default prompt. `sample` takes one case per user first, and first of those that a judge has judged; `seed` draws the
-    users as in a run."""
+    users as in a run, `stratify` evenly from the levels of activity. Adversarial pairs: `sample` counts users."""
 
     protocol: str
     annotators: tuple[str, ...]
@@ -241,6 +212,7 @@ class AssignmentRequest:
     per_case: int | None = None
     seed: int = SEED
     systems: tuple[str, ...] = ()
+    stratify: Stratify = "none"
 
 
 @dataclass(frozen=True)
@@ -298,7 +270,13 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
     names = checked_annotators(request)
     load_shipped(db)
     prompt_id, version, prompt, run_id = _guidelines(db, project_id, chosen, request.prompt)
-    settings = _settings(chosen, request)
+    settings = settings_for(
+        chosen.name,
+        sample=request.sample,
+        seed=request.seed,
+        systems=request.systems,
+        stratify=request.stratify,
+    )
     left_out: Counter[str] = Counter()
     keys = _cases(db, project_id, chosen, settings, left_out)
     if not keys:
@@ -311,16 +289,27 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
         excluded = {rater: excluded_cases(db, rater, chosen.name) for rater in ids}
         loads = _assigned(cases, ids, request, taken, excluded)
         for rater_id, load in loads.items():
-            start = last_position(db, rater_id, chosen.name)
-            firsts = _firsts(
-                len(load), f"{request.seed} first {ids[rater_id]} {start}", chosen.facts.unit == "pair"
-            )
+            start = _last_position(db, rater_id, chosen.name)
+            seed = f"{request.seed} first {ids[rater_id]} {start}"
+            firsts = _firsts(len(load), seed) if chosen.facts.unit == "pair" else [""] * len(load)
             tasks = [
-                NewTask(rater_id, case, start + place, first)
+                (rater_id, case, start + place, first)
                 for place, (case, first) in enumerate(zip(load, firsts, strict=True), 1)
             ]
             add_tasks(db, project_id, chosen.name, prompt_id, run_id, tasks)
-        _refuse_empty_plan(loads, ids, cases, taken, excluded)
+        if not any(loads.values()):
+            blocked = sorted(ids[rater] for rater, others in excluded.items() if not others.isdisjoint(cases))
+            if blocked and taken.keys().isdisjoint(cases):
+                raise UsageError(
+                    f"{', '.join(blocked)} cannot judge these cases again",
+                    "These cases are assigned to them under another protocol, and a person gives one verdict per case.",
+                    "Use another name for this protocol, such as ana-arena.",
+                )
+            raise UsageError(
+                "nothing is left to assign",
+                "Every case already has its annotators.",
+                "Raise --per-case, --overlap or --sample, or name other annotators.",
+            )
     annotator_counts = Counter(case for load in loads.values() for case in load)
     annotator_counts.update({case: len(taken[case]) for case in cases if case in taken})
     if len(annotator_counts) < len(cases):
@@ -338,21 +327,18 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
 def checked_annotators(request: AssignmentRequest) -> tuple[str, ...]:
     """The annotators' names, stripped. Raises UsageError for missing, repeated or unreadable names and invalid numbers."""
     names = tuple(name.strip() for name in request.annotators)
+    overlap, per_case = request.overlap, request.per_case
     if not names or not all(names):
         raise UsageError("annotators need names", next_step="Add --annotators ana,ben.")
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    if doubled:
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"annotator named twice: {', '.join(doubled)}")
-    odd = [name for name in names if one_line(name, 60) != name]
-    if odd:
-        raise UsageError(
-            f"the name “{one_line(odd[0], 60)}” cannot be displayed", next_step="Choose another name."
-        )
-    if request.overlap is not None and request.per_case is not None:
+    if odd := [line for name in names if (line := one_line(name, 60)) != name]:
+        raise UsageError(f"the name “{odd[0]}” cannot be displayed", next_step="Choose another name.")
+    if overlap is not None and per_case is not None:
         raise UsageError("--overlap and --per-case cannot be combined", next_step="Use one of them.")
-    if request.overlap is not None and not 0 <= request.overlap <= 1:
-        raise UsageError(f"the overlap must be between 0 and 1, not {request.overlap:g}")
-    if request.per_case is not None and request.per_case < 1:
+    if overlap is not None and not 0 <= overlap <= 1:
+        raise UsageError(f"the overlap must be between 0 and 1, not {overlap:g}")
+    if per_case is not None and per_case < 1:
         raise UsageError("a case needs at least one annotator")
     if request.sample is not None and request.sample < 1:
         raise UsageError("a sample needs at least one case")
@@ -374,16 +360,16 @@ def _guidelines(
     return prompt_id, version, stored, None if run is None else run["id"]
 
 
-def _settings(chosen: Protocol, request: AssignmentRequest) -> RunSettings:
-    return settings_for(chosen.name, sample=request.sample, seed=request.seed, systems=request.systems)
-
-
 def _cases(
     db: Database, project_id: int, chosen: Protocol, settings: RunSettings, left_out: Counter[str]
 ) -> list[CaseKey]:
     """The cases that a run with these settings would judge. Counts the other cases in `left_out`. A sample begins with
     what a judge has judged, since only there people and judge can be compared, and takes one case of each user before a
     second of any."""
+    if chosen.name == ADVERSARIAL:
+        selection = adversarial_cases(db, project_id, settings, store=True)
+        left_out.update(selection.left_out)
+        return [key for _, keys in selection.by_user for key in keys]
     selection = select_cases(db, project_id, chosen.facts.unit, settings)
     if settings.sample is not None:
         judged: set[CaseKey] = set()
@@ -450,6 +436,11 @@ def _assigned(
     return {raters[name]: [cases[place] for place in load] for name, load in loads.items()}
 
 
+def _last_position(db: Database, rater_id: int, protocol: str) -> int:
+    """The highest position among the annotator's tasks, 0 without tasks."""
+    return max((task.position for task in own_tasks(db, rater_id, protocol)), default=0)
+
+
 def _wanted(
     request: AssignmentRequest, rank: int, cases: int, holders: set[str], raters: Collection[str]
 ) -> int:
@@ -461,39 +452,13 @@ def _wanted(
     return len(holders | set(raters)) if rank < round(request.overlap * cases) else 1
 
 
-def _firsts(count: int, seed: str, pair: bool) -> list[str]:
-    """Which list each task shows first: "a" and "b" equally often (within one), in random order; "" without a pair."""
-    if not pair:
-        return [""] * count
+def _firsts(count: int, seed: str) -> list[str]:
+    """Which list each task shows first: "a" and "b" equally often (within one), in random order."""
     rng = random.Random(seed)
-    sides = ["a", "b"] if rng.random() < 0.5 else ["b", "a"]
+    sides = "ab" if rng.random() < 0.5 else "ba"
     firsts = [sides[place % 2] for place in range(count)]
     rng.shuffle(firsts)
     return firsts
-
-
-def _refuse_empty_plan(
-    loads: Mapping[int, list[int]],
-    ids: Mapping[int, str],
-    cases: Sequence[int],
-    taken: Mapping[int, set[int]],
-    excluded: Mapping[int, set[int]],
-) -> None:
-    """Raises UsageError when the plan adds no task; this rolls back the surrounding transaction."""
-    if any(loads.values()):
-        return
-    blocked = [ids[rater] for rater, case_ids in excluded.items() if any(case in case_ids for case in cases)]
-    if blocked and not any(case in taken for case in cases):
-        raise UsageError(
-            f"{', '.join(sorted(blocked))} cannot judge these cases again",
-            "These cases are assigned to them under another protocol, and a person gives one verdict per case.",
-            "Use another name for this protocol, such as ana-arena.",
-        )
-    raise UsageError(
-        "nothing is left to assign",
-        "Every case already has its annotators.",
-        "Raise --per-case, --overlap or --sample, or name other annotators.",
-    )
 
 
 # ---- adjudication ------------------------------------------------------------------------------------------------
@@ -527,11 +492,7 @@ class Queue(NamedTuple):
 
 def annotators_of(db: Database, project_id: int, protocol: str) -> list[str]:
     """The names of the annotators with tasks of the protocol."""
-    return [
-        assignment.rater
-        for assignment in project_assignments(db, project_id)
-        if assignment.protocol == protocol
-    ]
+    return [each.rater for each in project_assignments(db, project_id) if each.protocol == protocol]
 
 
 def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule, name: str) -> RaterSummary:
@@ -552,18 +513,18 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
         is_known(db, project_id, name, "consensus", recipe)
         rater_id = ensure_rater(db, project_id, name, "consensus", recipe)
         agreed = [
-            (case_id, AspectAnswer(aspect, aspect_votes[0].value, aspect_votes[0].label))
+            DerivedVerdict(case_id, aspect, protocol, aspect_votes[0].value, aspect_votes[0].label, "")
             for case_id, aspect, aspect_votes in _shared_votes(votes(db, project_id, protocol))
             if len({vote.value for vote in aspect_votes}) == 1
         ]
-        save_agreed(db, project_id, rater_id, protocol, agreed)
+        replace_verdicts(db, rater_id, agreed, AGREED, protocol=protocol, but=THIRD_PERSON)
     return rater_id
 
 
 def queue_of(db: Database, project_id: int, rater_id: int, protocol: str) -> Queue:
     """The disputed cases of the protocol, and which of them the third person has not settled."""
     disputed = sorted(_disputes(votes(db, project_id, protocol)))
-    settled = settled_cases(db, rater_id, protocol)
+    settled = {task.case_id for task in own_tasks(db, rater_id, protocol) if task.state != "open"}
     return Queue(len(disputed), tuple(case for case in disputed if case not in settled))
 
 
@@ -587,10 +548,12 @@ def dispute_of(db: Database, project_id: int, rater_id: int, protocol: str, case
     questions = tuple(question for question in shown.questions if question.aspect in aspects)
     people = sorted({vote.rater_id for vote in case_votes})
     rng.shuffle(people)
-    ballots = tuple(
-        _ballot([vote for vote in case_votes if vote.rater_id == rater], questions) for rater in people
-    )
-    return Dispute(case_id, task, shown, questions, ballots)
+    ballots = []
+    for rater in people:
+        own = {vote.aspect: vote for vote in case_votes if vote.rater_id == rater}
+        words = (q.said(own[q.aspect].value) if q.aspect in own else "" for q in questions)
+        ballots.append(Ballot(tuple(words), next((v.note for v in own.values() if v.note), ""), rater))
+    return Dispute(case_id, task, shown, questions, tuple(ballots))
 
 
 def settle(
@@ -599,10 +562,9 @@ def settle(
     """Store the third person's answers on the disputed aspects; None stores that the case was skipped, for `reason`."""
     task = dispute.task
     with db.transaction():
-        position = last_position(db, task.rater_id, task.protocol) + 1
-        new = NewTask(task.rater_id, task.case_id, position, task.first)
+        new = (task.rater_id, task.case_id, _last_position(db, task.rater_id, task.protocol) + 1, task.first)
         add_tasks(db, task.project_id, task.protocol, task.prompt_id, task.run_id, [new])
-        task_id = own_tasks(db, task.rater_id, task.protocol)[-1]
+        task_id = own_tasks(db, task.rater_id, task.protocol)[-1].id
         if answers is None:
             skip_task(db, task_id, reason, seconds)
         else:
@@ -611,10 +573,7 @@ def settle(
 
 def ballot_authors(db: Database, dispute: Dispute) -> list[tuple[str, Ballot]]:
     """(name, ballot) of each annotator, to be shown once the case is settled."""
-    names = {
-        assignment.rater_id: assignment.rater
-        for assignment in project_assignments(db, dispute.task.project_id)
-    }
+    names = {each.rater_id: each.rater for each in project_assignments(db, dispute.task.project_id)}
     return [(names.get(ballot.rater_id, "somebody"), ballot) for ballot in dispute.ballots]
 
 
@@ -633,19 +592,3 @@ def _disputes(ordered_votes: Sequence[Vote]) -> dict[int, set[str]]:
         if len({vote.value for vote in aspect_votes}) > 1:
             disputes.setdefault(case_id, set()).add(aspect)
     return disputes
-
-
-def _ballot(own_votes: Sequence[Vote], questions: Sequence[AspectQuestion]) -> Ballot:
-    by_aspect = {vote.aspect: vote for vote in own_votes}
-    return Ballot(
-        tuple(_words(by_aspect.get(question.aspect), question) for question in questions),
-        next((vote.note for vote in own_votes if vote.note), ""),
-        own_votes[0].rater_id,
-    )
-
-
-def _words(vote: Vote | None, question: AspectQuestion) -> str:
-    if vote is None:
-        return ""
-    words = {option.value: option.words for option in question.options}
-    return words.get(vote.value) or f"{vote.value:g}"

@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -84,14 +83,12 @@ class RaterSummary:
     def lines(self) -> list[str]:
         """The summary as lines of text."""
         done = "updated" if self.updated else "created"
-        first = (
-            f"{self.kind} “{self.name}” {done}: {self.made:,} verdicts by rule {self.rule} from"
-            f" {', '.join(self.raters)}; they differed in {self.disagreed:,}"
-        )
-        some = [f"made without all raters: {self.incomplete:,}"] if self.incomplete else []
         return [
-            first,
-            *some,
+            (
+                f"{self.kind} “{self.name}” {done}: {self.made:,} verdicts by rule {self.rule} from"
+                f" {', '.join(self.raters)}; they differed in {self.disagreed:,}"
+            ),
+            *([f"made without all raters: {self.incomplete:,}"] if self.incomplete else ()),
             *self.notes,
             *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items()),
         ]
@@ -224,7 +221,10 @@ def _made(
                 questions
             )
             continue
-        labels = _label_names(scales, tie, scale, aspect)
+        facts = protocol_facts(scale)
+        labels = (
+            known.names if known is not None else {**facts.labels, **({0.0: tie} if facts.of_pairs else {})}
+        )
         # a name that is its number, such as 3, leaves room for 3.5
         between = not (values == np.rint(values)).all() or all(text == f"{v:g}" for v, text in labels.items())
         of_pairs = questions[0][0].case_kind == "pair"
@@ -245,60 +245,40 @@ def _made(
 def _usable(
     inputs: list[InputVerdict], recipe: _Recipe, left_out: Counter[str]
 ) -> dict[tuple[str, str], list[list[InputVerdict]]]:
-    """(scale, aspect) -> the verdicts with a value, for each question that the rule can answer."""
+    """(scale, aspect) -> the verdicts with a value, for each question that the rule can answer. A score of 0..1 and a label
+    cannot vote together, so each scale is a question of its own."""
+    questions: dict[tuple[int, str, str], list[InputVerdict]] = {}
+    for verdict in inputs:
+        key = (verdict.case_id, question_of(verdict.protocol), verdict.aspect)
+        questions.setdefault(key, []).append(verdict)
     usable: dict[tuple[str, str], list[list[InputVerdict]]] = {}
-    for (_, aspect), verdicts in groupby(inputs, key=lambda v: (v.case_id, v.aspect)):
-        for scale, given in _by_scale(list(verdicts)).items():
-            reason = _refusal(given[0], recipe) or _short(given, recipe)
-            if reason:
-                left_out[reason] += 1
-            else:
-                usable.setdefault((scale, aspect), []).append([v for v in given if v.value is not None])
+    for (_, *question), given in questions.items():
+        if reason := _refusal(given, recipe):
+            left_out[reason] += 1
+        else:
+            scale, aspect = question
+            usable.setdefault((scale, aspect), []).append([v for v in given if v.value is not None])
     return usable
 
 
-def _refusal(verdict: InputVerdict, recipe: _Recipe) -> str:
-    """The reason why the rule cannot answer a question; empty if it can."""
-    if recipe.protocol and verdict.protocol != recipe.protocol:
+def _refusal(given: list[InputVerdict], recipe: _Recipe) -> str:
+    """The reason why the rule cannot answer a question, or too few raters have a verdict (a failed one is no vote); empty if
+    it can."""
+    first, quorum = given[0], recipe.quorum
+    is_pair, facts = first.case_kind == "pair", protocol_facts(first.protocol)
+    if recipe.protocol and first.protocol != recipe.protocol:
         return OTHER_PROTOCOL
-    is_pair, facts = verdict.case_kind == "pair", protocol_facts(verdict.protocol)
     if is_pair and recipe.rule == "strict":
         return "strict needs an order of labels, which pairs of lists do not have"
     if not is_pair and recipe.rule == "conservative":
         return "conservative needs ties, which only pairs of lists have"
     if recipe.rule == "dawid-skene" and not facts.labels:
         return f"scores of {facts.low:g} to {facts.high:g} are not labels"
-    return ""
-
-
-def _by_scale(given: list[InputVerdict]) -> dict[str, list[InputVerdict]]:
-    """Verdicts on one question by scale, because a score of 0..1 and a label cannot vote together."""
-    scales: dict[str, list[InputVerdict]] = {}
-    for verdict in given:
-        scales.setdefault(question_of(verdict.protocol), []).append(verdict)
-    return scales
-
-
-def _short(given: list[InputVerdict], recipe: _Recipe) -> str:
-    """The reason if too few raters have a verdict; empty if there are enough. A failed verdict is not a vote."""
-    votes = sum(verdict.value is not None for verdict in given)
-    if votes >= recipe.quorum:
+    if sum(verdict.value is not None for verdict in given) >= quorum:
         return ""
-    if len(given) >= recipe.quorum:
+    if len(given) >= quorum:
         return FAILED
-    return (
-        f"fewer votes than the quorum of {recipe.quorum}" if recipe.quorum < len(recipe.raters) else MISSING
-    )
-
-
-def _label_names(
-    scales: Mapping[tuple[str, str], Scale], tie: str, protocol: str, aspect: str
-) -> dict[float, str]:
-    """value -> name of each label of a question; empty for a scale without labels."""
-    if (protocol, aspect) in scales:
-        return scales[protocol, aspect].names
-    facts = protocol_facts(protocol)
-    return {**facts.labels, 0.0: tie} if facts.of_pairs else dict(facts.labels)
+    return f"fewer votes than the quorum of {quorum}" if quorum < len(recipe.raters) else MISSING
 
 
 def _verdict(
@@ -309,9 +289,8 @@ def _verdict(
     labels: Mapping[float, str],
 ) -> DerivedVerdict:
     protocols = {verdict.protocol for verdict in given}
-    label = next((verdict.label for verdict in given if verdict.value == value), None)
-    if label is None:
-        label = labels.get(value) or f"{value:.3g}"
+    usual = labels.get(value) or f"{value:.3g}"
+    label = next((verdict.label for verdict in given if verdict.value == value), usual)
     notes = ["the raters differed"] if len({verdict.value for verdict in given}) > 1 else []
     if len(given) < len(recipe.raters):
         notes.append(f"{len(given)} of {len(recipe.raters)} raters")
@@ -366,13 +345,12 @@ class MetricSummary:
     def lines(self) -> list[str]:
         """The summary as lines of text."""
         made = ", ".join(f"{count:,} {what}" for what, count in self.made.items())
-        if made or self.updated:
-            first = (
-                f"metric “{self.rater}” {'updated' if self.updated else 'created'}: {made or 'no'} verdicts"
-            )
-        else:
-            first = f"metric “{self.rater}” not created: it has nothing to judge"
-        return [first, *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items())]
+        done = f"{'updated' if self.updated else 'created'}: {made or 'no'} verdicts"
+        what = done if made or self.updated else "not created: it has nothing to judge"
+        return [
+            f"metric “{self.rater}” {what}",
+            *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items()),
+        ]
 
 
 def read_metric(text: str, k: int = TOP_K, tokens: Tokens = "auto") -> Metric:
@@ -491,20 +469,20 @@ def _verdicts(
     left_out: Counter[str] = Counter()
     # texts and lists imported after the scores were computed wait for the next update
     unknown = Score(None, "the list or text was never imported")
-    for case in cases:
-        if (case.kind == "explanation") != (metric.tokens is not None):
+    for case_id, kind, contents in cases:
+        if (kind == "explanation") != (metric.tokens is not None):
             continue
-        found = [scores.get(content or 0, unknown) for content in case.contents]
+        found = [scores.get(content or 0, unknown) for content in contents]
         values = [score.value for score in found if score.value is not None]
         if len(values) < len(found):
             reasons = [score.reason for score in found if score.value is None]
-            left_out[f"{case.kind}: {unknown.reason if unknown.reason in reasons else reasons[0]}"] += 1
+            left_out[f"{kind}: {unknown.reason if unknown.reason in reasons else reasons[0]}"] += 1
             continue
         value, label = values[0], ""
-        if case.kind == "pair":
+        if kind == "pair":
             # sums of the same terms in a different order may differ in the last digit
             same = math.isclose(*values, rel_tol=1e-9, abs_tol=1e-12)
             value = 0.0 if same else math.copysign(1.0, values[0] - values[1])
             label = labels[value]
-        verdicts.append(DerivedVerdict(case.case_id, OVERALL, _measured_as(case.kind), value, label, ""))
+        verdicts.append(DerivedVerdict(case_id, OVERALL, _measured_as(kind), value, label, ""))
     return verdicts, left_out

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TextIO
 from xml.sax.saxutils import quoteattr
 
 from recjudge_tui.domain.annotation import MOST_EVENTS, AspectQuestion
-from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
+from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -18,24 +18,23 @@ from recjudge_tui.reports.common.stream import text_file, write_rows
 from recjudge_tui.reports.common.table import save_text
 from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.people import Task, chosen_assignment, own_tasks, task_of, task_token
-
-
-class ExportedTask(NamedTuple):
-    """One case for one annotator. `token` names it; `texts` are what is shown, by name, in the order shown."""
-
-    token: str
-    texts: dict[str, str]
+from recjudge_tui.store.people import chosen_assignment, own_tasks, task_token
 
 
 class TaskSet(NamedTuple):
-    """The open tasks of one annotator under one protocol, in their order; all have the same questions."""
+    """The open tasks of one annotator under one protocol, in their order; all have the same questions. `tasks` are their
+    tokens and what is shown, by name, in the order shown."""
 
     annotator: str
     protocol: str
     guidelines: str
     questions: tuple[AspectQuestion, ...]
-    tasks: tuple[ExportedTask, ...]
+    tasks: dict[str, dict[str, str]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the texts that each task shows."""
+        return list(next(iter(self.tasks.values())))
 
 
 def open_tasks(db: Database, project_id: int, annotator: str, protocol: str | None) -> TaskSet:
@@ -43,7 +42,7 @@ def open_tasks(db: Database, project_id: int, annotator: str, protocol: str | No
     NotFoundError when nothing is open, and UsageError when the protocol must be named, or when the tasks follow several
     versions of the guidelines or ask for answers that an import does not know."""
     assignment = chosen_assignment(db, project_id, annotator, protocol)
-    tasks = [task_of(db, task) for task in own_tasks(db, assignment.rater_id, assignment.protocol)]
+    tasks = own_tasks(db, assignment.rater_id, assignment.protocol)
     shown = [(task, shown_case(db, task)) for task in tasks if task.state == "open"]
     if not shown:
         raise NotFoundError(
@@ -57,13 +56,8 @@ def open_tasks(db: Database, project_id: int, annotator: str, protocol: str | No
             "Judge the older ones in the app first: recjudge annotate open.",
         )
     _check_answers(first, assignment.protocol)
-    return TaskSet(
-        annotator,
-        assignment.protocol,
-        first.guidelines,
-        first.questions,
-        tuple(_exported(db, task, case) for task, case in shown),
-    )
+    texts = {task_token(db, task): _texts(case) for task, case in shown}
+    return TaskSet(annotator, assignment.protocol, first.guidelines, first.questions, texts)
 
 
 def answers_of(question: AspectQuestion) -> tuple[str, ...]:
@@ -77,11 +71,9 @@ def _questions(case: ShownCase) -> list[tuple[str, str, tuple[str, ...]]]:
 
 def _check_answers(case: ShownCase, protocol: str) -> None:
     """Raise UsageError for a prompt with labels of its own, which a file of labels cannot name."""
-    facts = protocol_facts(protocol)
-    known = set(facts.labels)
+    known = protocol_facts(protocol).labels
     for question in case.questions:
-        values = {option.value for option in question.options}
-        if facts.labels and not values <= known:
+        if known and not {option.value for option in question.options} <= known.keys():
             raise UsageError(
                 f"the guidelines ask for answers that {protocol} does not have: {', '.join(answers_of(question))}",
                 "They could not be imported again.",
@@ -89,15 +81,17 @@ def _check_answers(case: ShownCase, protocol: str) -> None:
             )
 
 
-def _exported(db: Database, task: Task, case: ShownCase) -> ExportedTask:
+def _texts(case: ShownCase) -> dict[str, str]:
     material = case.material
     texts = {"about_the_user": "\n".join(_user(material.user))}
     for number, slate in enumerate(material.slates, start=1):
-        texts[f"list_{number}"] = "\n".join(_list(slate))
+        texts[f"list_{number}"] = "\n".join(
+            f"{rank}. {_item(item)}" for rank, item in enumerate(slate.items, start=1)
+        )
     if material.explanation is not None:
         texts["recommended_item"] = _item(material.explanation.item)
         texts["explanation_shown"] = safe_text(material.explanation.text).strip()
-    return ExportedTask(task_token(db, task), texts)
+    return texts
 
 
 def _user(user: UserView) -> Iterator[str]:
@@ -108,12 +102,13 @@ def _user(user: UserView) -> Iterator[str]:
         yield f"Browsed: {', '.join(map(one_line, user.browsed))}"
     if user.preferences:
         yield f"Prefers: {'; '.join(map(one_line, user.preferences))}"
-    for name, events in (
+    shown = (
         ("History", user.history),
         ("Searches", user.searches),
         ("Clicks", user.clicks),
         ("Other", user.others),
-    ):
+    )
+    for name, events in shown:
         if events:
             yield f"{name} ({len(events)}), newest first"
         yield from map(_event, events[:MOST_EVENTS])
@@ -123,10 +118,6 @@ def _event(event: ShownEvent) -> str:
     what = _item(event.item) if event.item else f"“{one_line(event.text)}”"
     value = f" {event.value:g}" if event.value is not None else ""
     return f"- {' '.join(filter(None, (event.timestamp[:10], one_line(event.type) + value)))}: {what}"
-
-
-def _list(slate: SlateView) -> Iterator[str]:
-    yield from (f"{rank}. {_item(item)}" for rank, item in enumerate(slate.items, start=1))
 
 
 def _item(item: ItemView) -> str:
@@ -147,59 +138,57 @@ _TITLES = {
 }
 
 
-class TaskFiles(NamedTuple):
-    """The number of tasks written, and the file beside the tasks with guidelines or settings; None on stdout."""
-
-    tasks: int
-    beside: Path | None
-
-
-def write_tasks(tasks: TaskSet, fmt: TaskFormat, target: Path | TextIO) -> TaskFiles:
-    """Write the tasks and, next to a file, what the annotators or the tool need besides. Raises RecjudgeError."""
-    write, ending, beside = _WRITERS[fmt]
-    write(tasks, target)
+def write_tasks(tasks: TaskSet, fmt: TaskFormat, target: Path | TextIO) -> Path | None:
+    """Write the tasks and, next to a file, what the annotators or the tool need besides: its path. Raises RecjudgeError."""
+    record, ending, beside = _FORMATS[fmt]
+    if record is None:
+        _write_sheet(tasks, target)
+    else:
+        with text_file(target) as file:
+            file.write(_json([record(token, texts, tasks.protocol) for token, texts in tasks.tasks.items()]))
     if not isinstance(target, Path):
-        return TaskFiles(len(tasks.tasks), None)
+        return None
     path = target.with_name(f"{target.stem}{ending}")
     save_text(beside(tasks), path)
-    return TaskFiles(len(tasks.tasks), path)
+    return path
 
 
 def _write_sheet(tasks: TaskSet, target: Path | TextIO) -> None:
     """A row for each question of each task, with empty cells for the answer and a note."""
-    texts = tuple(tasks.tasks[0].texts)
-    columns = (
-        *("task_id", "protocol", "rater", "number", *texts),
-        *("aspect", "question", "answers", "value", "note"),
+    columns = "task_id protocol rater number {} aspect question answers value note".format(
+        " ".join(tasks.names)
+    ).split()
+    rows = (
+        (
+            token,
+            tasks.protocol,
+            tasks.annotator,
+            number,
+            *texts.values(),
+            q.aspect,
+            q.question,
+            answers,
+            "",
+            "",
+        )
+        for number, (token, texts) in enumerate(tasks.tasks.items(), start=1)
+        for q in tasks.questions
+        for answers in (" / ".join(answers_of(q)) or f"{q.low:g} to {q.high:g}",)
     )
-    write_rows(columns, _sheet_rows(tasks), "csv", target)
+    write_rows(tuple(columns), rows, "csv", target)
 
 
-def _sheet_rows(tasks: TaskSet) -> Iterator[tuple[object, ...]]:
-    for number, task in enumerate(tasks.tasks, start=1):
-        for question in tasks.questions:
-            answers = " / ".join(answers_of(question)) or f"{question.low:g} to {question.high:g}"
-            yield (
-                *(task.token, tasks.protocol, tasks.annotator, number, *task.texts.values()),
-                *(question.aspect, question.question, answers, "", ""),
-            )
+def _json(value: object) -> str:
+    return harmless(json.dumps(value, ensure_ascii=False, indent=1)) + "\n"
 
 
-def _write_json(target: Path | TextIO, records: list[dict[str, Any]]) -> None:
-    with text_file(target) as file:
-        file.write(harmless(json.dumps(records, ensure_ascii=False, indent=1)) + "\n")
-
-
-def _write_label_studio(tasks: TaskSet, target: Path | TextIO) -> None:
-    _write_json(
-        target,
-        [{"data": {"task_id": task.token, "protocol": tasks.protocol, **task.texts}} for task in tasks.tasks],
-    )
+def _label_studio(token: str, texts: dict[str, str], protocol: str) -> dict[str, Any]:
+    return {"data": {"task_id": token, "protocol": protocol, **texts}}
 
 
 def _interface(tasks: TaskSet) -> str:
     """The labelling interface: the guidelines, the texts side by side, a control for each question, and a note."""
-    names = list(tasks.tasks[0].texts)
+    names = tasks.names
     shown = "\n".join(
         f'    <View style="flex: 1; margin-right: 1em; white-space: pre-wrap">'
         f"<Header value={quoteattr(_TITLES[name])}/><Text name={quoteattr(name)} value={quoteattr(f'${name}')}/></View>"
@@ -236,21 +225,16 @@ def _attribute(text: str) -> str:
     return quoteattr(text, {"\n": "&#10;"})
 
 
-def _write_argilla(tasks: TaskSet, target: Path | TextIO) -> None:
-    _write_json(
-        target,
-        [
-            {
-                "id": task.token,
-                "fields": task.texts,
-                "metadata": {"task_id": task.token, "protocol": tasks.protocol},
-                "suggestions": {},
-                "responses": {},
-                "vectors": {},
-            }
-            for task in tasks.tasks
-        ],
-    )
+def _argilla(token: str, texts: dict[str, str], protocol: str) -> dict[str, Any]:
+    about = {"task_id": token, "protocol": protocol}
+    return {
+        "id": token,
+        "fields": texts,
+        "metadata": about,
+        "suggestions": {},
+        "responses": {},
+        "vectors": {},
+    }
 
 
 def _argilla_settings(tasks: TaskSet) -> str:
@@ -258,7 +242,7 @@ def _argilla_settings(tasks: TaskSet) -> str:
     note = {"name": "note", "title": "Note", "required": False, "settings": {"type": "text"}}
     fields = [
         {"name": name, "title": _TITLES[name], "required": True, "settings": {"type": "text"}}
-        for name in tasks.tasks[0].texts
+        for name in tasks.names
     ]
     settings = {
         "guidelines": tasks.guidelines,
@@ -268,32 +252,27 @@ def _argilla_settings(tasks: TaskSet) -> str:
         "vectors": [],
         "allow_extra_metadata": True,
     }
-    return harmless(json.dumps(settings, ensure_ascii=False, indent=1)) + "\n"
+    return _json(settings)
 
 
 def _argilla_question(question: AspectQuestion) -> dict[str, Any]:
     """A choice; a number is a text, because Argilla rates in whole numbers only."""
+    settings: dict[str, Any]
     title = question.question or question.aspect.replace("_", " ")
     if not question.options:
         title, settings = f"{title} ({question.low:g} to {question.high:g})", {"type": "text"}
-        return {"name": question.aspect, "title": title, "required": True, "settings": settings}
-    options = [{"value": words, "text": words} for words in answers_of(question)]
-    return {
-        "name": question.aspect,
-        "title": title,
-        "required": True,
-        "settings": {"type": "label_selection", "options": options, "visible_options": len(options)},
-    }
+    else:
+        options = [{"value": words, "text": words} for words in answers_of(question)]
+        settings = {"type": "label_selection", "options": options, "visible_options": len(options)}
+    return {"name": question.aspect, "title": title, "required": True, "settings": settings}
 
 
-def _guidelines(tasks: TaskSet) -> str:
-    return f"{tasks.guidelines.strip()}\n"
-
-
-_Writer = Callable[[TaskSet, Path | TextIO], None]
-# the writer of the tasks, the ending of the second file, and its content
-_WRITERS: dict[TaskFormat, tuple[_Writer, str, Callable[[TaskSet], str]]] = {
-    "csv": (_write_sheet, "-guidelines.md", _guidelines),
-    "label-studio": (_write_label_studio, ".xml", _interface),
-    "argilla": (_write_argilla, "-settings.json", _argilla_settings),
+# the record of a task (None: a row of a sheet), the ending of the second file, and its content
+_FORMATS: dict[
+    TaskFormat,
+    tuple[Callable[[str, dict[str, str], str], dict[str, Any]] | None, str, Callable[[TaskSet], str]],
+] = {
+    "csv": (None, "-guidelines.md", lambda tasks: f"{tasks.guidelines.strip()}\n"),
+    "label-studio": (_label_studio, ".xml", _interface),
+    "argilla": (_argilla, "-settings.json", _argilla_settings),
 }

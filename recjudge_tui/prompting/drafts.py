@@ -11,7 +11,7 @@ from jinja2 import TemplateError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from recjudge_tui.domain.calls import Request
-from recjudge_tui.domain.prompt import AspectSpec, Example, LabelSpec, Prompt
+from recjudge_tui.domain.prompt import AspectSpec, Example, Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file
@@ -156,21 +156,15 @@ def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str,
             "The reply of an example shows the judge how to argue, and you have not written a reason.",
             "Add a note to this verdict that says why, then try again.",
         )
-    prompt_id, prompt = _newest_own(db, source.prompt_id)
+    prompt_id, prompt = source.prompt_id, prompt_by_id(db, source.prompt_id)
+    # of a shipped prompt, the user's own copy where there is one
+    own = own_name(prompt.name)
+    if own != prompt.name and any(row["name"] == own for row in list_prompts(db)):
+        prompt_id, _, prompt = get_prompt(db, own)
     aspects = {aspect.name for aspect in prompt.aspects}
     values = {aspect: label or value for aspect, (label, value) in source.values.items() if aspect in aspects}
     flags = _placed(request_now(db, prompt, source.case_id), source.flags)
     return with_case_example(db, prompt_id, source.case_id, values, reasoning, flags)
-
-
-def _newest_own(db: Database, prompt_id: int) -> tuple[int, Prompt]:
-    """(id, prompt) of the newest version of the user's own copy, where the prompt is a shipped one and has one."""
-    prompt = prompt_by_id(db, prompt_id)
-    own = own_name(prompt.name)
-    if own == prompt.name or not any(row["name"] == own for row in list_prompts(db)):
-        return prompt_id, prompt
-    newest, _, copied = get_prompt(db, own)
-    return newest, copied
 
 
 def _placed(request: Request, flags: Sequence[tuple[str, str, str]]) -> list[dict[str, object]]:
@@ -191,38 +185,33 @@ def _keys(prompt: Prompt) -> list[str]:
     except TemplateError as error:
         raise PromptError(f"prompt “{prompt.name}” cannot be rendered", f"{error}.") from error
     if not any(name.name == "examples" for name in tree.find_all(nodes.Name)):
+        own = (
+            f"Write {{% for example in examples %}} … {{% endfor %}} into a copy of it (recjudge prompt copy "
+            f"{prompt.name} FILE) and add that"
+        )
+        of_texts = protocol_facts(prompt.protocol).unit == "explanation"
+        shown = "Show scored examples in a run: --shots one or personal, with --examples-from RATER. Or: "
+        shots = shown if of_texts else ""
         raise PromptError(
             f"prompt “{prompt.name}” takes no examples",
             "Its system text has no loop over “examples”, so the judge would not see them.",
-            _instead(prompt),
+            f"{shots}{own}.",
         )
     return list(dict.fromkeys(_input_keys(tree)))
-
-
-def _instead(prompt: Prompt) -> str:
-    own = (
-        f"Write {{% for example in examples %}} … {{% endfor %}} into a copy of it (recjudge prompt copy "
-        f"{prompt.name} FILE) and add that"
-    )
-    if protocol_facts(prompt.protocol).unit == "explanation":
-        return (
-            f"Show scored examples in a run: --shots one or personal, with --examples-from RATER. Or: {own}."
-        )
-    return f"{own}."
 
 
 def _input_keys(tree: nodes.Template) -> Iterator[str]:
     """KEY of every `example.input.KEY` (or `["KEY"]`), whatever the loop calls its example."""
     for part in tree.find_all(nodes.Getattr):
-        if _is_input(part.node):
+        if isinstance(part.node, nodes.Getattr) and part.node.attr == "input":
             yield part.attr
     for item in tree.find_all(nodes.Getitem):
-        if _is_input(item.node) and isinstance(item.arg, nodes.Const):
+        if (
+            isinstance(item.node, nodes.Getattr)
+            and item.node.attr == "input"
+            and isinstance(item.arg, nodes.Const)
+        ):
             yield str(item.arg.value)
-
-
-def _is_input(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Getattr) and node.attr == "input"
 
 
 def _shown(prompt: Prompt, request: Request, key: str, case_id: int) -> str | list[str]:
@@ -276,15 +265,10 @@ def _word(prompt: Prompt, aspect: AspectSpec, value: Value) -> str | float | int
         return number
     labels = prompt.labels_of(aspect.name)
     for label in labels:
-        if _means(label, value):
+        words = (label.name.casefold(), label.reply.casefold(), f"{label.value:g}")
+        if value.strip().casefold() in words if isinstance(value, str) else value == label.value:
             return int(label.reply) if label.reply.isascii() and label.reply.isdigit() else label.reply
     raise UsageError(
         f"“{value}” is not a label of {aspect.name}",
         f"Its labels are {', '.join(label.name for label in labels)}.",
     )
-
-
-def _means(label: LabelSpec, value: Value) -> bool:
-    if isinstance(value, str):
-        return value.strip().casefold() in (label.name.casefold(), label.reply.casefold(), f"{label.value:g}")
-    return value == label.value

@@ -47,13 +47,11 @@ from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.runs.control.limits import CallLimits, RunStopError
-from recjudge_tui.runs.engine.bill import Bill, CostOf
-from recjudge_tui.runs.engine.call import Question, ask
-from recjudge_tui.runs.plan.domain import in_words_of
-from recjudge_tui.runs.plan.requests import Setup, build_request, material_now, setup_of
-from recjudge_tui.runs.plan.settings import check_form, settings_for
+from recjudge_tui.runs.calls import Bill, CostOf, Question, ask
+from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of
+from recjudge_tui.runs.limits import CallLimits, RunStopError
 from recjudge_tui.runs.prices import cost_at, price_of
+from recjudge_tui.runs.settings import check_form, in_words_of, settings_for
 from recjudge_tui.store.calls import CallKey, calls_of_verdict
 from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.database import Database, StoredRow

@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.table import Note, Row, Table, columns, definit
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.people import Vote, done_seconds, project_assignments, votes
+from recjudge_tui.store.people import Vote, own_tasks, project_assignments, votes
 
 _COLUMNS = columns(
     "annotator|Annotator", "protocol", "open|Open|int", "done|Done|int", "skipped|Skipped|int",
@@ -30,7 +30,7 @@ def annotation_table(db: Database, project_id: int) -> Table:
     assigned = sorted(project_assignments(db, project_id), key=lambda one: (one.protocol, one.rater))
     rows: list[Row] = []
     for one in assigned:
-        times = done_seconds(db, one.rater_id, one.protocol)
+        times = [t.seconds for t in own_tasks(db, one.rater_id, one.protocol) if t.state == "done"]
         rows.append({
             "annotator": one.rater, "protocol": one.protocol, "open": one.open, "done": one.done, "skipped": one.skipped,
             "median_seconds": median(times) if times else None,

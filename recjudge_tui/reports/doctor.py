@@ -24,6 +24,7 @@ from recjudge_tui.judges.providers import anthropic, openai
 from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.network import certificates, proxies, tls_context, usable_network
+from recjudge_tui.plugins import IMPORTERS, JUDGES, load_plugin, package_of, plugins
 from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.store.schema import FileReport, RunningRun, inspect_file
@@ -130,6 +131,7 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
             yield Check(f"extra {extra}", "ok", f"{package} {version(package)}")
         except PackageNotFoundError:
             yield Check(f"extra {extra}", "ok", f"not installed: {use}", f"pip install 'recjudge[{extra}]'")
+    yield from _plugins()
     for run in around.stale:
         left = f"its process is gone; {run.outstanding} calls are left"
         told = f"{run.rater} in {run.project} was active, but {left}"
@@ -142,6 +144,18 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
         told = f"built-in list prices; no table of your own at {around.prices}"
         cure = "Create it for models without a list price or with a different price."
         yield Check("prices", "ok", told, cure)
+
+
+def _plugins() -> Iterator[Check]:
+    """The judges and importers of other packages."""
+    for group, what in ((JUDGES, "judge"), (IMPORTERS, "importer")):
+        for point in plugins(group):
+            try:
+                load_plugin(point)
+                yield Check(f"{what} {point.name}", "ok", f"from the package {package_of(point)}")
+            except UsageError as error:
+                told = f"{error.title}: {error.cause}"
+                yield Check(f"{what} {point.name}", "warning", told, error.next_step)
 
 
 def _database(path: Path, looked: FileReport | StoreError | None) -> Check:

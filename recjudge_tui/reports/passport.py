@@ -363,10 +363,12 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
     for protocol in dict.fromkeys(run["protocol"] for run in of.runs):
         values: dict[int, Counter[float]] = defaultdict(Counter)
         users: dict[int, str] = {}
-        alike = [answer for answer in answers if answer.protocol == protocol]
-        for answer in alike:
-            values[answer.question][answer.value] += 1
-            users[answer.question] = answer.user_id
+        raters = {of.rater.name}
+        for rater, asked, user, question, value in answers:
+            if asked == protocol:
+                values[question][value] += 1
+                users[question] = user
+                raters.add(rater)
         shares = {
             question: sum(c * (c - 1) for c in counts.values()) / (m * (m - 1))
             for question, counts in values.items()
@@ -379,7 +381,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
             continue
         owners = np.array([users[question] for question in shares])
         consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0))
-        others = sorted({answer.rater for answer in alike} - {of.rater.name})
+        others = sorted(raters - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
         yield figure(CONSISTENCY, "equal answers", consistency, "share", protocol=protocol, note=note)
 
@@ -413,9 +415,8 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
         again = of.fresh(of.runs[-1]["protocol"])
         yield missing(FAILURES, "failed calls", why, again if reused else None)
         return
-    calls = np.array([count.calls for count in counts])
-    users = np.repeat([count.user_id for count in counts], calls)
-    kinds = np.repeat([count.error_kind for count in counts], calls)
+    calls = [number for *_, number in counts]
+    users, kinds = (np.repeat([count[at] for count in counts], calls) for at in (0, 1))
     yield figure(FAILURES, "failed calls", share_estimate(kinds != "", users), "share", note=note)
     for kind, _ in Counter(kind for kind in kinds.tolist() if kind).most_common():
         share = share_estimate(kinds == kind, users)

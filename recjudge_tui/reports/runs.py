@@ -52,6 +52,9 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
             f" · longest prompt about {estimate.longest_prompt_tokens:,}"
         )
     lines += reuse_lines(estimate)
+    if estimate.stored:
+        rest = "nothing is asked" if estimate.stored == estimate.calls else "the others are asked"
+        lines.append(f"stored replies: about {estimate.stored:,} of {estimate.calls:,} calls; {rest}")
     if estimate.images:
         lines.append(f"images sent: {estimate.images:,}; their tokens are counted above")
     lines.append(f"cost {cost_range(estimate)} · time {duration(estimate.seconds)}")
@@ -63,14 +66,12 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
 
 
 def reuse_lines(estimate: Estimate) -> list[str]:
-    """What the server need not read again, if it is known to remember prompts; empty otherwise."""
+    """What the server need not read again, if that is known; empty otherwise."""
     if not estimate.tokens_reused:
         return []
     share = estimate.tokens_reused / max(estimate.tokens_in_low, 1)
     counted = "; the lower cost counts on it" if estimate.cost_usd_low else ""
-    return [
-        f"about {share:.0%} of the prompt tokens reused: {estimate.reuse_note} has just read them{counted}"
-    ]
+    return [f"about {share:.0%} of the prompt tokens reused, as in the last run of this judge{counted}"]
 
 
 def reused_words(progress: Progress) -> str:
@@ -160,7 +161,8 @@ class RunWatch:
     heard from at `heartbeat_at`; `pace` is of this attempt alone. `concurrency` is the number of simultaneous calls
     (None: not started, chosen for the judge), `wanted_concurrency` the requested number (None: as planned). `other` is
     the run of the other of SAER's two stages. `retry_why`: the server cannot be reached, and the next call tries it at
-    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first.
+    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first. `worthless`: why nothing follows
+    from what the judge of a run that is done said.
     """
 
     run_id: int
@@ -191,6 +193,7 @@ class RunWatch:
     retry_why: str
     retry_at: str
     other: OtherStage | None
+    worthless: tuple[str, ...] = ()
 
 
 def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | None = None) -> RunWatch:
@@ -232,7 +235,14 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         retry_why=row["retry_why"] or "",
         retry_at=row["retry_at"] or "",
         other=other_stage(db, run_id),
+        worthless=_worthless(db, run_id) if row["state"] == "done" else (),
     )
+
+
+def _worthless(db: Database, run_id: int) -> tuple[str, ...]:
+    from recjudge_tui.reports.sanity import lines_of_run
+
+    return lines_of_run(db, run_id) if run_progress(db, run_id).done else ()
 
 
 def system_tallies(counts: Sequence[VerdictCount]) -> tuple[SystemTally, ...]:
@@ -302,9 +312,8 @@ def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -
 
 
 def eta_s(watch: RunWatch) -> float | None:
-    """Seconds that the outstanding calls will take at the rate of this attempt; None if unknown."""
-    rate = watch.pace.rate
-    return watch.progress.outstanding / rate if rate else None
+    """Seconds that the outstanding calls will take, as the process that works on the run says; None if unknown."""
+    return watch.progress.left_s
 
 
 # ---- what sets runs apart --------------------------------------------------------------------------------------------

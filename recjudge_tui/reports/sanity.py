@@ -8,12 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.protocols import PROTOCOLS, compares_lists
+from recjudge_tui.domain.roles import is_language_model
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.shapes import Base
+from recjudge_tui.shapes import Base, base
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.store.answers import first_place_wins, reason_counts
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.ratings import Question
+from recjudge_tui.store.runs import run_row
 
 # fewer verdicts than this can agree by chance
 _FEWEST, _FEWEST_IN_ORDERS = 5, 10
@@ -49,6 +54,17 @@ def sanity(chosen: Base, question: Question, *, reasons: bool = True) -> Sanity:
     if not found and reasons and rater.kind == "judge":
         found = _same_reasons(chosen, question)
     return Sanity(found, (f"{question.rater}, {question.aspect}: {found}",) if found else (), words)
+
+
+def lines_of_run(db: Database, run_id: int) -> tuple[str, ...]:
+    """What makes the verdicts of a run's judge worthless, such as that it always says Tie; only of language models."""
+    row = run_row(db, run_id)
+    if not is_language_model(row["rater_kind"]) or PROTOCOLS[row["protocol"]].tests_judges:
+        return ()
+    chosen = base(
+        Project.numbered(db, row["project_id"]), Selection(protocol=row["protocol"], raters=(row["rater"],))
+    )
+    return tuple(line for question in chosen.questions for line in sanity(chosen, question).lines)
 
 
 def _always_the_same(chosen: Base, question: Question, known: FloatArray) -> str:

@@ -1,13 +1,14 @@
-"""Prices of judges, from the user's prices.toml first and the shipped table second."""
+"""Prices of judges: the user's prices.toml first, the list prices of the package genai-prices second."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from recjudge_tui.config_file import lines_of_keys, toml_fault
@@ -27,138 +28,151 @@ else:
 
 MILLION = 1_000_000
 BATCH_DISCOUNT = 0.5
-UNKNOWN_PRICE = (
-    "--budget needs the price of the judge",
-    "The price of this judge is unknown.",
-    "Add the judge to prices.toml in the config folder, or leave out --budget.",
-)
-_SHIPPED = Path(__file__).with_name("prices.toml")
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
-_AMOUNTS = {"input", "output", "cached_input", "cache_write", "batch_discount", "regional"}
+_AMOUNTS = {"input", "output", "cached_input", "cache_write", "batch_discount"}
 _MOST_DOLLARS = 1_000_000_000
 _DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|latest)$")
 # `us.` keeps the calls in a region, `global.` does not; `-v1:0` is the version of the interface
-_BEDROCK = re.compile(
-    r"(?:.*/)?(?:(?P<area>[a-z]{2,6}(?:-gov)?)\.)?(?P<vendor>[a-z0-9]+)\.(?P<model>.+?)(?:-v\d+(?::\w+)*)?"
+_CLAUDE_ON_BEDROCK = re.compile(
+    r"(?:.*/)?(?:[a-z]{2,6}(?:-gov)?\.)?anthropic\.(?P<model>.+?)(?:-v\d+(?::\w+)*)?"
 )
+_PROVIDERS = {"bedrock": "aws"}
 
 
-class Price(NamedTuple):
-    """US dollars per million tokens. `cached_input` is for those read from the vendor's cache, `cache_write` for those
-    stored in it; None: they cost as much as others.
-
-    `batch_discount` is the share of the price that a call in a hosted batch costs, `regional` the factor for calls that
-    Amazon Bedrock keeps in one region.
+@dataclass(frozen=True)
+class Price:
+    """What a call costs. `amounts` are US dollars per million tokens by kind: `input`, `output`, and where they differ
+    `cached_input` (read from the vendor's cache) and `cache_write` (stored in it); None: the list price of `model`
+    (provider, name), which may be higher for a long prompt. A call in a hosted batch costs the share `batch_discount`
+    of it; `factor` is 1 or this share.
     """
 
-    input: float
-    output: float
-    cached_input: float | None
     source: str
+    amounts: dict[str, float] | None = None
+    model: tuple[str, str] = ("", "")
     batch_discount: float = BATCH_DISCOUNT
-    regional: float = 1.0
-    cache_write: float | None = None
+    factor: float = 1.0
 
-    def cost(self, tokens_in: int, tokens_out: int, cached: int = 0, written: int = 0) -> float:
-        """Dollars for one or many calls; of the `tokens_in`, `cached` came from the server's cache, and `written` were
-        stored in it."""
+    @property
+    def is_free(self) -> bool:
+        return self.amounts is not None and not self.amounts["input"] and not self.amounts["output"]
+
+    def cost(self, tokens_in: float, tokens_out: float, cached: float = 0, written: float = 0) -> float:
+        """Dollars for one call; of the `tokens_in`, the server's cache gave `cached`, and `written` were stored in it."""
         cached = min(cached, tokens_in)
         written = min(written, tokens_in - cached)
-        fresh = tokens_in - cached - written
-        dollars = fresh * self.input + tokens_out * self.output
-        dollars += cached * (self.input if self.cached_input is None else self.cached_input)
-        dollars += written * (self.input if self.cache_write is None else self.cache_write)
-        return dollars / MILLION
+        if (amounts := self.amounts) is None:
+            from genai_prices import Usage as Tokens
+            from genai_prices import calc_price
 
-    def most(self, tokens_in: int, tokens_out: int) -> float:
+            tokens = Tokens(
+                input_tokens=round(tokens_in),
+                output_tokens=round(tokens_out),
+                cache_read_tokens=round(cached),
+                cache_write_tokens=round(written),
+            )
+            return (
+                float(calc_price(tokens, self.model[1], provider_id=self.model[0]).total_price) * self.factor
+            )
+        dollars = (tokens_in - cached - written) * amounts["input"] + tokens_out * amounts["output"]
+        dollars += cached * amounts.get("cached_input", amounts["input"])
+        dollars += written * amounts.get("cache_write", amounts["input"])
+        return dollars / MILLION * self.factor
+
+    def most(self, tokens_in: float, tokens_out: float) -> float:
         """The most that a call of so many tokens can cost: all of them stored in the cache, where that costs more."""
         return max(self.cost(tokens_in, tokens_out), self.cost(tokens_in, tokens_out, written=tokens_in))
 
+    def of_calls(
+        self, calls: int, tokens_in: int, tokens_out: int, cached: int = 0, *, most: bool = False
+    ) -> float:
+        """Dollars for calls of the same size with so many tokens together, or the most that they can cost."""
+        each = [n / max(calls, 1) for n in (tokens_in, tokens_out, cached)]
+        return calls * (self.most(*each[:2]) if most else self.cost(*each))
+
     def in_batch(self) -> Price:
         """The price of the same tokens in a hosted batch."""
-        return self._times(self.batch_discount)
-
-    def in_region(self) -> Price:
-        """The price of the same tokens where Amazon Bedrock keeps the calls in one region."""
-        return self._times(self.regional)
-
-    def _times(self, factor: float) -> Price:
-        cached, written = (
-            None if price is None else price * factor for price in (self.cached_input, self.cache_write)
-        )
-        return self._replace(
-            input=self.input * factor, output=self.output * factor, cached_input=cached, cache_write=written
-        )
+        return replace(self, factor=self.batch_discount)
 
 
 def price_of(judge: JudgeSpec) -> Price | None:
     """The judge's price; 0 for a server on this machine; None when unknown, never a guess.
 
-    The user's own table comes first; the shipped list prices apply to the vendor's own address only. If a table does
-    not have the exact name, the price of the model without its date is used, and Claude on Amazon Bedrock has
-    Anthropic's price.
+    The user's own table comes first. If it does not have the exact name, the price of the model without its date is
+    used, and Claude on Amazon Bedrock has the price of `anthropic:MODEL`. List prices are those of the server that is
+    asked: of the provider's own, or of another one that the list knows by its address.
     """
-    own = _listed(_table(config_dir() / "prices.toml"), judge.spec)
-    if own is not None:
-        return own
-    local_by_default = judge.provider in ("replay", "gguf") or (judge.provider == "ollama" and not judge.base_urls)
-    on_this_machine = judge.base_urls and all(
-        urlsplit(url).hostname in _LOCAL_HOSTS for url in judge.base_urls
-    )
-    if local_by_default or on_this_machine:
-        return Price(0.0, 0.0, None, "local")
-    elsewhere = judge.base_urls or os.environ.get(f"{judge.provider.upper()}_BASE_URL")
-    return None if elsewhere else _listed(_table(_SHIPPED), judge.spec, "list price of June 2026")
+    table = _table(config_dir() / "prices.toml")
+    provider, _, model = judge.spec.partition(":")
+    plain = _DATE.sub("", model)
+    claude = _CLAUDE_ON_BEDROCK.fullmatch(model) if provider == "bedrock" else None
+    names = [judge.spec, f"{provider}:{plain}"]
+    names += [f"anthropic:{_DATE.sub('', claude['model'])}"] if claude else []
+    for name in names:
+        if (own := table.get(name)) is not None:
+            return own if name == judge.spec else replace(own, source=f"{own.source}, as {name}")
+    if provider in ("replay", "gguf") or (provider == "ollama" and not judge.base_urls):
+        return LOCAL
+    if judge.base_urls and all(urlsplit(url).hostname in _LOCAL_HOSTS for url in judge.base_urls):
+        return LOCAL
+    urls = judge.base_urls or tuple(filter(None, (os.environ.get(f"{provider.upper()}_BASE_URL"),)))
+    listed = {_listed(_PROVIDERS.get(provider, provider), model, url) for url in urls or ("",)}
+    if listed == {None} and claude and not urls:
+        listed = {_listed("anthropic", claude["model"], "")}
+    found = listed.pop() if len(listed) == 1 else None
+    return None if found is None else Price(f"list price, genai-prices {_version()}", model=found)
 
 
-def _listed(table: dict[str, Price], spec: str, source: str = "") -> Price | None:
-    """The price of a judge, or of its family; `source` replaces the name of the file."""
-    name, regional = (spec, False) if spec in table else _family(spec)
-    price = table.get(name)
-    if price is None:
+LOCAL = Price("local", {"input": 0.0, "output": 0.0})
+
+
+@lru_cache(maxsize=64)
+def _listed(provider: str, model: str, url: str) -> tuple[str, str] | None:
+    """The (provider, model) under which the list has it; None if it has not. Nothing is fetched from the net."""
+    from genai_prices import Usage as Tokens
+    from genai_prices import calc_price
+
+    where: dict[str, Any] = {"provider_api_url": url} if url else {"provider_id": provider}
+    try:
+        found = calc_price(Tokens(input_tokens=1, output_tokens=1), model, **where)
+    except LookupError:
         return None
-    named = source or price.source
-    price = price._replace(source=named if name == spec else f"{named}, as {name}")
-    return price.in_region() if regional else price
+    return found.provider.id, model
 
 
-def _family(spec: str) -> tuple[str, bool]:
-    """A judge's name without date, region and version, and whether its calls stay in one region."""
-    provider, _, model = spec.partition(":")
-    parts = _BEDROCK.fullmatch(model) if provider == "bedrock" else None
-    if parts is None:
-        return f"{provider}:{_DATE.sub('', model)}", False
-    plain = _DATE.sub("", parts["model"])
-    name = f"anthropic:{plain}" if parts["vendor"] == "anthropic" else f"bedrock:{parts['vendor']}.{plain}"
-    return name, parts["area"] != "global"
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("genai-prices")
+
+
+def unknown_price(judge: JudgeSpec) -> RunError:
+    """The error of a run with a budget whose judge has no known price, with the line to write."""
+    return RunError(
+        "a budget needs the price of the judge",
+        f"The price of “{judge.spec}” is unknown.",
+        f"Write this line into {config_dir() / 'prices.toml'}, with its dollars per million tokens:"
+        f' "{judge.spec}" = {{ input = 0.50, output = 1.50 }}',
+    )
 
 
 def require_price(judge: JudgeSpec) -> None:
     """Raises RunError for a language model whose price is not known, because a budget cannot be enforced for it."""
     if is_language_model(make_judge(judge).rater_kind) and price_of(judge) is None:
-        raise RunError(*UNKNOWN_PRICE)
+        raise unknown_price(judge)
 
 
-def cost_of(judge: JudgeSpec, usage: Usage, *, batch: bool = False) -> float | None:
-    """The cost of a call, live or in a batch: by the table, or as the server reports it if that is more or the price
-    is not known. None when unknown.
-    """
-    return cost_at(price_of(judge), usage, batch=batch)
-
-
-def cost_at(price: Price | None, usage: Usage, *, batch: bool = False) -> float | None:
-    """`cost_of` for a price that is already known: all calls of a run have the same one.
-
-    A server may report any cost; if the usage at our price costs more, that counts.
+def cost_at(price: Price | None, usage: Usage) -> float | None:
+    """The cost of a call: at this price, or as the server reports it if that is more or the price is not known. None when
+    unknown.
     """
     if price is None:
         return usage.cost_usd
-    if not price.input and not price.output:
+    if price.is_free:
         return usage.cost_usd or 0.0
     # no prompt is empty: a server that reports zero tokens has not counted them
     if not usage.input or usage.output is None:
         return None
-    price = price.in_batch() if batch else price
     by_table = price.cost(usage.input, usage.output, usage.cached_input or 0, usage.cache_written or 0)
     return max(by_table, usage.cost_usd or 0.0)
 
@@ -170,7 +184,7 @@ def _table(path: Path) -> dict[str, Price]:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, _changed: int) -> dict[str, Price]:
-    """`["openai:gpt-4o"]` tables with `input`, `output` and, if they differ, the other fields of a Price."""
+    """`["openai:gpt-4o"]` tables with `input`, `output` and, if they differ, the other amounts of a Price."""
     try:
         text = small_file(path).decode("utf-8")
         content = tomllib.loads(text)
@@ -191,15 +205,9 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
         for field in sorted(row.keys() & _AMOUNTS):
             if fault := _fault_of(row[field]):
                 raise _not_a_table(path, lines.get((name, field)), f"“{field}” of [{name}]: {fault}")
-        prices[name] = Price(
-            float(row["input"]),
-            float(row["output"]),
-            float(row["cached_input"]) if "cached_input" in row else None,
-            str(path),
-            float(row.get("batch_discount", BATCH_DISCOUNT)),
-            float(row.get("regional", 1.0)),
-            float(row["cache_write"]) if "cache_write" in row else None,
-        )
+        amounts = {field: float(row[field]) for field in _AMOUNTS & row.keys()}
+        discount = amounts.pop("batch_discount", BATCH_DISCOUNT)
+        prices[name] = Price(str(path), amounts, batch_discount=discount)
     return prices
 
 

@@ -1,25 +1,91 @@
-"""Start runs, for the app and for every command: plan, check the judge, store, then work here or in another process."""
+"""Start a run as its own process, which outlives the terminal and the app that started it."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec, Workload
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
-from recjudge_tui.errors import JudgeError
+from recjudge_tui.domain.run_options import MOST_AT_ONCE
+from recjudge_tui.errors import JudgeError, RunError, UsageError
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.registry import check_trust, make_judge
-from recjudge_tui.runs.batches.hosted import refuse_when_away
-from recjudge_tui.runs.control.detach import start_detached
-from recjudge_tui.runs.control.lease import refuse_when_active
-from recjudge_tui.runs.engine.engine import OnProgress
-from recjudge_tui.runs.engine.engine import work as judge_outstanding
-from recjudge_tui.runs.plan.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
+from recjudge_tui.runs.batch import refuse_when_away
+from recjudge_tui.runs.engine import OnProgress
+from recjudge_tui.runs.engine import work as judge_outstanding
+from recjudge_tui.runs.lease import refuse_when_active
+from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
 from recjudge_tui.runs.prices import require_price
+from recjudge_tui.store.cases import shorten_histories
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_row, set_settings
+from recjudge_tui.store.runs import reset_failed, run_row, set_settings, set_wanted_concurrency
+
+# ---- detach ------------------------------------------------------------------------------------------------------
+
+
+START_WITHIN_S = 60.0
+
+
+def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
+    """Work on the run in a new process, in the same way as `recjudge runs resume`; returns its pid.
+
+    `words` are another command that works on the run and may do more afterwards.
+
+    Waits until the process has leased the run or the run has ended. Raises RunError with the process's last output
+    when it ended without leasing the run, UntrustedError as that process would: it has nobody to ask.
+    """
+    check_trust(JudgeSpec.model_validate_json(run_row(db, run_id)["judge"]))
+    log = db.path.with_name(f"{db.path.name}.runs.log")
+    before, offset = _marks(db, run_id), log.stat().st_size if log.exists() else 0
+    words = words or ("runs", "resume", str(run_id))
+    pid = _spawn([sys.executable, "-m", "recjudge_tui", *words, "--db", str(db.path)], log)
+    deadline = time.monotonic() + START_WITHIN_S
+    while time.monotonic() < deadline and _marks(db, run_id) == before:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            if _marks(db, run_id) == before and os.waitstatus_to_exitcode(status) != 0:
+                raise RunError(f"run {run_id} did not start", _log_tail(log, offset), f"Read its log, {log}.")
+            break
+        time.sleep(0.02)
+    return pid
+
+
+def _marks(db: Database, run_id: int) -> tuple[object, ...]:
+    """The fields that change when a process takes the run or releases it."""
+    row = run_row(db, run_id)
+    return row["lease_owner"], row["finished_at"], row["error"]
+
+
+def _spawn(command: list[str], log: Path) -> int:
+    """Start a process in its own session, so that no terminal's hang-up reaches it. Output is appended to `log`."""
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return os.posix_spawn(
+        command[0],
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), append, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
+
+
+def _log_tail(log: Path, offset: int) -> str:
+    with log.open("rb") as text:
+        text.seek(offset)
+        return text.read(4000).decode("utf-8", "replace").strip()
+
+
+# ---- start -------------------------------------------------------------------------------------------------------
+
 
 CHECK_WITHIN_S = 15.0
 
@@ -75,8 +141,8 @@ def detach(db: Database, run_id: int) -> None:
     start_detached(db, run_id)
 
 
-def prepare_resume(db: Database, run_id: int, budget_usd: float | None = None) -> None:
-    """Make sure that a stored run can be worked on, with another budget if one is given.
+def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:
+    """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are).
 
     Raises RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its
     judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed.
@@ -85,26 +151,41 @@ def prepare_resume(db: Database, run_id: int, budget_usd: float | None = None) -
     refuse_when_active(db, run_id)
     refuse_when_away(db, run_id)
     check_trust(judge)
-    if budget_usd is not None:
-        change_budget(db, run_id, budget_usd)
+    change_settings(db, run_id, **changes)
 
 
-def prepare_retry(db: Database, run_id: int, budget_usd: float | None = None) -> int:
+def prepare_retry(db: Database, run_id: int, **changes: Any) -> int:
     """Make the failed calls of a run outstanding again and return how many there were; raises as `prepare_resume`."""
-    prepare_resume(db, run_id, budget_usd)
+    prepare_resume(db, run_id, **changes)
     return reset_failed(db, run_id)
 
 
-def change_budget(db: Database, run_id: int, usd: float) -> None:
-    """Give a run another budget, which includes what it has spent already.
+def change_settings(db: Database, run_id: int, **changes: Any) -> None:
+    """Give the outstanding calls of a run other settings. A budget includes what the run has spent already; a shorter
+    `history` shows the newest of the events that were planned.
 
-    Raises RunError when a process works on the run or the price of its judge is not known.
+    Raises RunError when a process works on the run, the price of its judge is not known, or the history would be longer.
     """
+    given = {name: value for name, value in changes.items() if value not in (None, {})}
+    if not given:
+        return
     row = run_row(db, run_id)
     refuse_when_active(db, run_id)
-    require_price(JudgeSpec.model_validate_json(row["judge"]))
+    if "budget_usd" in given:
+        require_price(JudgeSpec.model_validate_json(row["judge"]))
     settings = RunSettings.model_validate_json(row["settings"])
-    set_settings(db, run_id, settings.model_copy(update={"budget_usd": usd}))
+    if given.get("history", 0) > settings.history:
+        raise RunError(
+            f"run {run_id} was planned with at most {settings.history} events of each user",
+            "What it shows is stored, so it can only show fewer.",
+            "Plan a new run to show more.",
+        )
+    if "sending" in given:
+        given["sending"] = settings.sending | given["sending"]
+    with db.transaction():
+        if "history" in given:
+            shorten_histories(db, run_id, given["history"])
+        set_settings(db, run_id, RunSettings.model_validate({**settings.model_dump(), **given}))
 
 
 def _judge_of(db: Database, run_id: int) -> JudgeSpec:
@@ -137,3 +218,61 @@ async def _prepare_once(spec: JudgeSpec, settings: RunSettings, estimate: Estima
         ) from None
     finally:
         await judge.close()
+
+
+# ---- concurrency -------------------------------------------------------------------------------------------------
+
+
+def requested_concurrency(db: Database, run_id: int) -> int:
+    """The run's number of concurrent calls: as last requested, else as planned, else as it last was, else the judge's
+    default.
+
+    Raises NotFoundError.
+    """
+    row = run_row(db, run_id)
+    requested: int | None = row["wanted_concurrency"]
+    if requested is not None:
+        return requested
+    settings = RunSettings.model_validate_json(row["settings"])
+    if (known := settings.concurrency or row["concurrency"]) is not None:
+        return int(known)
+    return make_judge(JudgeSpec.model_validate_json(row["judge"])).concurrency
+
+
+def change_concurrency(db: Database, run_id: int, calls: int) -> None:
+    """Request this number of concurrent calls. A process that works on the run follows within half a second.
+
+    No call is dropped or repeated. Raises NotFoundError, and UsageError for a number out of range.
+    """
+    run_row(db, run_id)
+    if not 1 <= calls <= MOST_AT_ONCE:
+        raise UsageError(
+            f"a run cannot make {calls} calls at once", f"The number can be from 1 to {MOST_AT_ONCE:,}."
+        )
+    set_wanted_concurrency(db, run_id, calls)
+
+
+def step_concurrency(db: Database, run_id: int, up: bool) -> int:
+    """Change the calls at once by one step and return the new number: 1 to 8, then 10, 12, 14, 16, 20, 24, ..."""
+    with db.transaction():  # two key presses at the same moment both count
+        now = requested_concurrency(db, run_id)
+        then = min(max(higher(now) if up else lower(now), 1), MOST_AT_ONCE)
+        if then != now:
+            change_concurrency(db, run_id, then)
+    return then
+
+
+def higher(calls: int) -> int:
+    """The next step up. A step is a quarter of the power of two below, at least 1."""
+    step = _step(calls)
+    return (calls // step + 1) * step
+
+
+def lower(calls: int) -> int:
+    """The next step down."""
+    step = _step(calls - 1)
+    return (calls - 1) // step * step
+
+
+def _step(calls: int) -> int:
+    return max(1, (1 << max(calls, 1).bit_length() - 1) // 4)

@@ -310,7 +310,7 @@ def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence
             "ids": json.dumps(list(ids)),
         },
     )  # fmt: skip
-    return [ChangedCase(*row[:11], Occasion(*row[11:13]), bool(row[13])) for row in rows]
+    return [ChangedCase._make((*row[:11], Occasion(*row[11:13]), bool(row[13]))) for row in rows]
 
 
 class RunConfiguration(NamedTuple):

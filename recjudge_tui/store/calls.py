@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import (
     PROFILE,
     Answer,
     CallResult,
     Order,
-    ParsedReply,
     Reply,
     Usage,
     VerdictDraft,
 )
-from recjudge_tui.store.database import Database, StoredRow, now
+from recjudge_tui.store.database import Database, StoredRow, named_cells, now, read_cell
 
+# ---- calls -------------------------------------------------------------------------------------------------------
+
+
+# characters kept of an answer that could not be used, where the call was asked again
+MOST_EARLIER = 20_000
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+_SET = "content_hash request_hash cached_from reply thinking model stop_reason parsed_by structured latency_s sent".split()
+_ADDED = "tokens_in tokens_out tokens_cached tokens_cache_written cost_usd unknown_usd".split()
+_FINISHED = f"""UPDATE calls SET {", ".join(f"{name} = :{name}" for name in _SET)},
+  {", ".join(f"{name} = ifnull({name} + :{name}, ifnull(:{name}, {name}))" for name in _ADDED)},
+  attempts = attempts + :attempts, reserved_usd = NULL, state = :state, error_kind = :error_kind, error = :error,
+  finished_at = :finished_at WHERE id = :id AND state = 'planned'"""
 
 
 class CallKey(NamedTuple):
@@ -50,12 +62,16 @@ class CallOutcome(NamedTuple):
 def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
     """The calls from which a verdict was made, in the order of the plan, with the systems of its case. Empty for a
     verdict without a run."""
-    return db.rows(
+    rows = db.rows(
         """SELECT k.*, c.system_a, c.system_b FROM verdicts v
            JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN cases c ON c.id = v.case_id
            WHERE v.id = ? AND k.aspect IN ('', v.aspect, ?) ORDER BY k.id""",
         (verdict_id, PROFILE),
     )
+    for row in rows:
+        if row["sent"]:
+            read_cell(dict[str, dict[str, Any] | list[str]], row["sent"], "calls", row["id"], "sent")
+    return rows
 
 
 class CaseCall(NamedTuple):
@@ -80,7 +96,7 @@ def outstanding(db: Database, run_id: int, after_id: int, limit: int) -> list[Ca
 
 def outstanding_by_user(db: Database, run_id: int, after_id: int, limit: int) -> list[UserCall]:
     """`outstanding`, with the user whom each call shows."""
-    rows = db.rows(
+    rows = db.tuples(
         """SELECT rc.user_snapshot, k.id, k.case_id, k.list_order, k.aspect, k.sample FROM calls k
            JOIN run_cases rc ON rc.run_id = k.run_id AND rc.case_id = k.case_id
            WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? ORDER BY k.id LIMIT ?""",
@@ -92,80 +108,69 @@ def outstanding_by_user(db: Database, run_id: int, after_id: int, limit: int) ->
 def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
     """(call id, reply) of a finished call with this request hash, or None."""
     row = db.row(
-        """SELECT id, reply, thinking, model, stop_reason, structured, tokens_in, tokens_out, tokens_cached,
-             tokens_cache_written, (SELECT max(confidence) FROM answers WHERE call_id = calls.id) AS confidence
+        """SELECT id, ifnull(reply, '') AS text, ifnull(thinking, '') AS thinking, ifnull(model, '') AS model,
+             ifnull(stop_reason, '') AS stop, ifnull(structured, 0) AS structured, tokens_in AS input,
+             tokens_out AS output, tokens_cached AS cached_input, tokens_cache_written AS cache_written,
+             (SELECT max(confidence) FROM answers WHERE call_id = calls.id) AS confidence
            FROM calls WHERE request_hash = ? AND state = 'done' AND cached_from IS NULL LIMIT 1""",
         (request_hash,),
     )
     if row is None:
         return None
-    usage = Usage(
-        input=row["tokens_in"],
-        output=row["tokens_out"],
-        cached_input=row["tokens_cached"],
-        cache_written=row["tokens_cache_written"],
-    )
-    reply = Reply(
-        text=row["reply"] or "",
-        thinking=row["thinking"] or "",
-        model=row["model"] or "",
-        stop=row["stop_reason"] or "",
-        structured=bool(row["structured"]),
-        usage=usage,
+    return row["id"], Reply(
+        **named_cells(row, ("text", "thinking", "model", "stop", "structured"), ("structured",)),
+        usage=Usage(**named_cells(row, Usage.model_fields)),
         logprobs=row["confidence"] is not None,
         label_confidence=row["confidence"],
     )
-    return row["id"], reply
 
 
 def save_outcome(db: Database, outcome: CallOutcome) -> bool:
     """Store a finished call with its answers and flags. False if the call was finished already. Attempts, tokens and cost
     are added to those of an earlier failed try of the call."""
     result = outcome.result
-    reply = result.reply or Reply(text="")
-    cursor = db.execute(
-        """UPDATE calls SET state = :state, attempts = attempts + :attempts, content_hash = :content_hash,
-             request_hash = :request_hash, cached_from = :cached_from, reply = :reply, thinking = :thinking,
-             model = :model, stop_reason = :stop, parsed_by = :parsed_by, structured = :structured,
-             tokens_in = ifnull(tokens_in + :tokens_in, ifnull(:tokens_in, tokens_in)),
-             tokens_out = ifnull(tokens_out + :tokens_out, ifnull(:tokens_out, tokens_out)),
-             tokens_cached = ifnull(tokens_cached + :tokens_cached, ifnull(:tokens_cached, tokens_cached)),
-             tokens_cache_written =
-               ifnull(tokens_cache_written + :cache_written, ifnull(:cache_written, tokens_cache_written)),
-             cost_usd = ifnull(cost_usd + :cost_usd, ifnull(:cost_usd, cost_usd)),
-             unknown_usd = ifnull(unknown_usd + :unknown_usd, ifnull(:unknown_usd, unknown_usd)), reserved_usd = NULL,
-             latency_s = :latency_s, sent = :sent, error_kind = :error_kind, error = :error, finished_at = :now
-           WHERE id = :id AND state = 'planned'""",
-        {
-            "state": "done" if result.parsed else "failed",
-            "attempts": result.attempts,
-            "content_hash": outcome.content_hash,
-            "request_hash": outcome.request_hash,
-            "cached_from": result.cached_from,
-            "reply": reply.text if result.reply else None,
-            "thinking": reply.thinking or None,
-            "model": reply.model or None,
-            "stop": reply.stop or None,
-            "parsed_by": result.parsed.parsed_by if result.parsed else None,
-            "structured": reply.structured if result.reply else None,
-            "tokens_in": reply.usage.input,
-            "tokens_out": reply.usage.output,
-            "tokens_cached": reply.usage.cached_input,
-            "cache_written": reply.usage.cache_written,
-            "cost_usd": result.cost_usd,
-            "unknown_usd": result.unknown_usd or None,
-            "latency_s": reply.latency_s,
-            "sent": _sent(reply),
-            "error_kind": result.error_kind,
-            "error": result.error,
-            "now": now(),
-            "id": outcome.key.id,
-        },
-    )
+    reply, usage = result.reply or Reply(text=""), (result.reply or Reply(text="")).usage
+    columns = {
+        "state": "done" if result.parsed else "failed",
+        "content_hash": outcome.content_hash,
+        "request_hash": outcome.request_hash,
+        "cached_from": result.cached_from,
+        "reply": reply.text if result.reply else None,
+        "thinking": reply.thinking or None,
+        "model": reply.model or None,
+        "stop_reason": reply.stop or None,
+        "parsed_by": result.parsed.parsed_by if result.parsed else None,
+        "structured": reply.structured if result.reply else None,
+        "latency_s": reply.latency_s,
+        "sent": _sent(reply, result.earlier),
+        "error_kind": result.error_kind,
+        "error": result.error,
+        "finished_at": now(),
+    }
+    added = {
+        "attempts": result.attempts,
+        "tokens_in": usage.input,
+        "tokens_out": usage.output,
+        "tokens_cached": usage.cached_input,
+        "tokens_cache_written": usage.cache_written,
+        "cost_usd": result.cost_usd,
+        "unknown_usd": result.unknown_usd or None,
+    }
+    cursor = db.execute(_FINISHED, {**columns, **added, "id": outcome.key.id})
     if cursor.rowcount != 1:
         return False
     if result.parsed:
-        _save_reading(db, outcome.key.id, result.parsed)
+        db.insert_many(
+            "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence)",
+            [
+                (outcome.key.id, a.aspect, a.value, a.label, a.reasoning, a.confidence)
+                for a in result.parsed.answers
+            ],
+        )
+        db.insert_many(
+            "INSERT INTO flags (call_id, item_id, issue, reason)",
+            [(outcome.key.id, f.item_id, f.issue, f.reason) for f in result.parsed.flags],
+        )
     return True
 
 
@@ -183,22 +188,11 @@ def settle_call(db: Database, call_id: int, cost: float | None, unknown: float) 
     )
 
 
-def _sent(reply: Reply) -> str | None:
-    if not reply.sent and not reply.dropped:
+def _sent(reply: Reply, earlier: tuple[tuple[str, str], ...]) -> str | None:
+    if not reply.sent and not reply.dropped and not earlier:
         return None
-    return _write_json({"sent": reply.sent, "dropped": reply.dropped})
-
-
-def _save_reading(db: Database, call_id: int, parsed: ParsedReply) -> None:
-    db.execute_many(
-        "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence) VALUES (?, ?, ?, ?, ?, ?)",
-        [(call_id, a.aspect, a.value, a.label, a.reasoning, a.confidence) for a in parsed.answers],
-    )
-    if parsed.flags:
-        db.execute_many(
-            "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
-            [(call_id, f.item_id, f.issue, f.reason) for f in parsed.flags],
-        )
+    said = {"earlier": [(kind, text[:MOST_EARLIER]) for kind, text in earlier]} if earlier else {}
+    return _write_json({"sent": reply.sent, "dropped": reply.dropped, **said})
 
 
 def profile_reply(db: Database, run_id: int, case_id: int) -> str | None:
@@ -218,8 +212,9 @@ def profile_reply(db: Database, run_id: int, case_id: int) -> str | None:
 
 def profiles_outstanding(db: Database, run_id: int) -> bool:
     """Whether the run has an outstanding call for a profile."""
-    sql = "SELECT EXISTS (SELECT 1 FROM calls WHERE run_id = ? AND state = 'planned' AND aspect = ?)"
-    return bool(db.value(sql, (run_id, PROFILE)))
+    return db.any(
+        "SELECT 1 FROM calls WHERE run_id = ? AND state = 'planned' AND aspect = ?", (run_id, PROFILE)
+    )
 
 
 def case_calls(db: Database, run_id: int, case_id: int) -> list[CaseCall]:
@@ -237,13 +232,8 @@ def case_calls(db: Database, run_id: int, case_id: int) -> list[CaseCall]:
             row["id"], CaseCall(row["list_order"], row["aspect"], row["sample"], row["state"], {})
         )
         if row["of"] is not None:
-            call.answers[row["of"]] = Answer(
-                aspect=row["of"],
-                value=row["value"],
-                label=row["label"],
-                reasoning=row["reasoning"],
-                confidence=row["confidence"],
-            )
+            cells = named_cells(row, ("value", "label", "reasoning", "confidence"))
+            call.answers[row["of"]] = Answer(aspect=row["of"], **cells)
     return list(calls.values())
 
 
@@ -263,12 +253,19 @@ def save_verdicts(
         (run_id, case_id),
     )
     # none for most calls, which then need neither of the statements on superseded verdicts
-    of_others = db.value(
-        "SELECT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ? AND case_id = ? AND run_id IS NOT ?)",
+    of_others = db.any(
+        "SELECT 1 FROM verdicts WHERE rater_id = ? AND case_id = ? AND run_id IS NOT ?",
         (rater_id, case_id, run_id),
     )
     if of_others:
-        _supersede(db, rater_id, case_id, run_id, drafts)
+        replaced = [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts]
+        which = """WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')"""
+        db.execute_many(
+            f"INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts {which}",
+            replaced,
+        )
+        # a reader's decision on an earlier verdict does not apply to this one
+        db.execute_many(f"DELETE FROM verdicts {which}", replaced)
     rows = [
         (
             *(rater_id, case_id, d.aspect, protocol, run_id, d.state, d.value, d.label, d.rule),
@@ -292,24 +289,6 @@ def save_verdicts(
         )
 
 
-def _supersede(
-    db: Database, rater_id: int, case_id: int, run_id: int, drafts: Sequence[VerdictDraft]
-) -> None:
-    """Move the verdicts that these drafts replace to the superseded ones."""
-    replaced = [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts]
-    db.execute_many(
-        f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts
-            WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')""",
-        replaced,
-    )
-    # a reader's decision on an earlier verdict does not apply to this one
-    db.execute_many(
-        """DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ?
-             AND (state = 'failed' OR ? = 'ok')""",
-        replaced,
-    )
-
-
 def restore_superseded(db: Database, rater_id: int) -> None:
     """Restore the newest superseded verdict wherever the rater has no verdict any more; valid ones take precedence."""
     db.execute(
@@ -330,42 +309,13 @@ def restore_superseded(db: Database, rater_id: int) -> None:
 # ---- call statistics ---------------------------------------------------------------------------------------------
 
 
-class CallCount(NamedTuple):
-    """The number of finished calls about one user that ended with `error_kind`, empty for success."""
-
-    user_id: str
-    error_kind: str
-    calls: int
-
-
-class RepeatedAnswer(NamedTuple):
-    """One answer to a repeated question; `question` is the same number for all repeats."""
-
-    rater: str
-    protocol: str
-    user_id: str
-    question: int
-    aspect: str
-    value: float
-
-
-class OrderCount(NamedTuple):
-    """How many calls of runs in one order showed the list of `first` before that of `second`."""
-
-    rater: str
-    protocol: str
-    first: str
-    second: str
-    calls: int
-
-
-def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
-    """Counts by rater, protocol and systems. Covers the runs that asked about each pair in one order only, and imported
-    verdicts given in one order."""
+def one_order_counts(db: Database, project_id: int) -> list[tuple[str, str, str, str, int]]:
+    """(rater, protocol, system shown first, the other, calls), for runs that asked about each pair in one order only and
+    imported verdicts given in one order."""
     # begins with the games, which most projects do not have; SQLite would begin with every verdict
-    return db.records(
-        OrderCount,
-        """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
+    return list(
+        db.tuples(
+            """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
              iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
            FROM runs ru JOIN raters r ON r.id = ru.rater_id
            JOIN calls k ON k.run_id = ru.id JOIN cases c ON c.id = k.case_id
@@ -379,19 +329,21 @@ def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
            WHERE v.project_id = ? AND v.rule = 'one order'
            GROUP BY r.name, v.protocol, first, second)
            ORDER BY 1, 2, 3, 4""",
-        (project_id, project_id),
+            (project_id, project_id),
+        )
     )
 
 
-def call_counts(db: Database, rater_id: int) -> list[CallCount]:
-    """Finished calls by user and error kind; without answers taken from earlier runs."""
-    return db.records(
-        CallCount,
-        """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
+def call_counts(db: Database, rater_id: int) -> list[tuple[str, str, int]]:
+    """(user, error kind or empty, finished calls), without answers taken from earlier runs."""
+    return list(
+        db.tuples(
+            """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
                WHERE k.run_id IN (SELECT id FROM runs WHERE rater_id = ?) AND k.state <> 'planned'
                  AND k.cached_from IS NULL
                GROUP BY 1, 2 ORDER BY 1, 2""",
-        (rater_id,),
+            (rater_id,),
+        )
     )
 
 
@@ -413,19 +365,23 @@ def latencies(db: Database, rater_id: int) -> list[float]:
     )
 
 
-def repeated_answers(db: Database, project_id: int, runs: list[StoredRow]) -> list[RepeatedAnswer]:
-    """The answers of all runs of the project that use a judge and prompt of `runs` and repeat every call."""
+def repeated_answers(
+    db: Database, project_id: int, runs: list[StoredRow]
+) -> list[tuple[str, str, str, int, float]]:
+    """(rater, protocol, user, question, value) of the answers of all runs of the project that use a judge and prompt of
+    `runs` and repeat every call; `question` is the same number for all repeats."""
     alike = json.dumps(sorted({(run["judge"], run["prompt_id"]) for run in runs}))
-    return db.records(
-        RepeatedAnswer,
-        """SELECT r.name, ru.protocol, c.user_id,
-             dense_rank() OVER (ORDER BY ru.id, k.case_id, k.list_order, k.aspect, a.aspect), a.aspect, a.value
+    return list(
+        db.tuples(
+            """SELECT r.name, ru.protocol, c.user_id,
+             dense_rank() OVER (ORDER BY ru.id, k.case_id, k.list_order, k.aspect, a.aspect), a.value
            FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN calls k ON k.run_id = ru.id AND k.state = 'done'
            JOIN cases c ON c.id = k.case_id JOIN answers a ON a.call_id = k.id
            WHERE ru.project_id = ? AND json_extract(ru.settings, '$.repeats') > 1
              AND EXISTS (SELECT 1 FROM json_each(?) j WHERE json_extract(j.value, '$[0]') = ru.judge
                AND json_extract(j.value, '$[1]') = ru.prompt_id)""",
-        (project_id, alike),
+            (project_id, alike),
+        )
     )
 
 

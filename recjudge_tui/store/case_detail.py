@@ -8,17 +8,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE
-from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView, UserView
+from recjudge_tui.domain.material import ExplanationView, SlateView, UserView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.calls import profile_reply
 from recjudge_tui.store.cases import load_material
-from recjudge_tui.store.data import ItemViews, explanation_view, image_contents, slate_top, user_attributes
+from recjudge_tui.store.data import explanation_view, image_contents, slate_top
 from recjudge_tui.store.database import Database, named_cells
-from recjudge_tui.store.facts import shown_event, sql_list
-from recjudge_tui.store.histories import HELD_FOR
+from recjudge_tui.store.facts import sql_list
+from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.triage import LogEntry, verdict_entries
 
 _RECENT_EVENTS = 40
@@ -254,8 +254,8 @@ def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseF
 
 
 def _imported(db: Database, row: sqlite3.Row) -> tuple[UserView, Slates, ExplanationView | None]:
-    """Profile and recent events, lists by system, and text as imported, for a case without a run."""
-    project, items = row["project_id"], ItemViews(db, row["project_id"])
+    """Profile and newest events that a judge may see, lists by system, and text as imported, for a case without a run."""
+    project, occasion = row["project_id"], Occasion(row["context"], row["served_at"])
     slates = tuple(
         (row[system], SlateView(items=slate_top(db, project, row[column], _MOST_ITEMS)))
         for system, column in (("system_a", "slate_a"), ("system_b", "slate_b"))
@@ -263,21 +263,9 @@ def _imported(db: Database, row: sqlite3.Row) -> tuple[UserView, Slates, Explana
     )
     known = row["explanation_id"] is not None
     explanation = explanation_view(db, project, row["explanation_id"]) if known else None
-    # the user's newest events among those that a judge may see with a list of the occasion
-    occasion = Occasion(row["context"], row["served_at"])
-    events = db.rows(
-        f"""SELECT type, item_id, text, timestamp, value FROM events
-           WHERE project_id = :project AND user_id = :user AND {shown_event()} AND NOT {HELD_FOR}
-             AND (:served_at = '' OR timestamp < :served_at)
-           ORDER BY timestamp DESC, id DESC LIMIT :limit""",
-        {"project": project, "user": row["user_id"], "limit": _RECENT_EVENTS, **occasion._asdict()},
-    )
-    views = items.of({e["item_id"] for e in events if e["item_id"]})
-    history = tuple(
-        ShownEvent(
-            **{name: e[name] for name in ("type", "timestamp", "text", "value")}, item=views.get(e["item_id"])
-        )
-        for e in events
-    )
-    attributes = user_attributes(db, project, [row["user_id"]]).get(row["user_id"], {})
-    return UserView(user_id=row["user_id"], attributes=attributes, history=history), slates, explanation
+    history = read_history(db, project, row["user_id"])
+    events = history.within("", "", _RECENT_EVENTS, before=occasion.served_at, occasion=occasion)[
+        :_RECENT_EVENTS
+    ]
+    user = UserView(user_id=row["user_id"], attributes=history.attributes, history=tuple(events))
+    return user, slates, explanation

@@ -727,6 +727,28 @@ def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Materi
     )
 
 
+def shorten_histories(db: Database, run_id: int, most: int) -> None:
+    """Let the run show at most this many events of each user, in the cases that have no answer yet."""
+    from recjudge_tui.domain.material import UserView
+
+    open_cases = """run_id = ?1 AND case_id NOT IN (
+      SELECT case_id FROM calls WHERE run_id = ?1 AND state = 'done')"""
+    with db.transaction():
+        for old, content in db.pairs(
+            f"SELECT id, content FROM snapshots WHERE id IN (SELECT user_snapshot FROM run_cases WHERE {open_cases})",
+            (run_id,),
+        ).items():
+            user = _view(UserView, old, content)
+            if len(user.history) > most:
+                (new,) = save_snapshots(
+                    db, "user", [user.model_copy(update={"history": user.history[:most]})]
+                )
+                db.execute(
+                    f"UPDATE run_cases SET user_snapshot = ?2 WHERE user_snapshot = ?3 AND {open_cases}",
+                    (run_id, new, old),
+                )
+
+
 # neighbouring cases of a run share the user and some of the lists
 @lru_cache(maxsize=256)
 def _view(kind: type[Model], snapshot: int, content: str) -> Any:

@@ -18,17 +18,10 @@ from recjudge_tui.store.histories import item_titles
 from recjudge_tui.store.ratings import stored_scales
 from recjudge_tui.store.verdicts import COUNTED
 
-_REPLY = (
-    "reply",
-    "thinking",
-    "model",
-    "stop_reason",
-    "structured",
-    "tokens_in",
-    "tokens_out",
-    "tokens_cached",
-    "tokens_cache_written",
-)
+_USAGE = {
+    "tokens_in": "input", "tokens_out": "output", "tokens_cached": "cached_input", "tokens_cache_written": "cache_written",
+}  # fmt: skip
+_REPLY = ("reply", "thinking", "model", "stop_reason", "structured", *_USAGE)
 CALL_COLUMNS = (
     "project", "run_id", "protocol", "rater", "case_id", "user_id", "item_id", "system_a", "system_b", "list_order",
     "aspect", "sample", "state", "attempts", "content_hash", "reply", "model", "parsed_by", "tokens_in", "tokens_out",
@@ -61,42 +54,28 @@ def call_rows(
     place, cost = CALL_COLUMNS.index("reply"), CALL_COLUMNS.index("cost_usd")
     for row in cursor:
         cells = list(tuple(row)[: len(CALL_COLUMNS)])
-        cells[place] = _reply(row)
-        if cells[cost] in (math.inf, -math.inf):  # older versions stored infinity, which JSON does not have
+        if row["reply"] is not None:
+            texts = {"thinking": row["thinking"], "model": row["model"], "stop": row["stop_reason"]}
+            cells[place] = {
+                "text": row["reply"],
+                **{name: text or "" for name, text in texts.items()},
+                "structured": bool(row["structured"]),
+                "usage": {name: row[column] for column, name in _USAGE.items()},
+            }
+        # JSON has no infinity
+        if cells[cost] in (math.inf, -math.inf):
             cells[cost] = None
         yield tuple(cells)
-
-
-def _reply(row: Any) -> dict[str, Any] | None:
-    if row["reply"] is None:
-        return None
-    usage = {
-        "input": row["tokens_in"],
-        "output": row["tokens_out"],
-        "cached_input": row["tokens_cached"],
-        "cache_written": row["tokens_cache_written"],
-    }
-    return {
-        "text": row["reply"],
-        "thinking": row["thinking"] or "",
-        "model": row["model"] or "",
-        "stop": row["stop_reason"] or "",
-        "structured": bool(row["structured"]),
-        "usage": usage,
-    }
 
 
 def flag_rows(
     db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
 ) -> Iterator[tuple[Any, ...]]:
     within, parameters = occasion_condition(occasions, "f")
-    yield from map(
-        tuple,
-        db.execute(
-            f"""SELECT {", ".join(FLAG_COLUMNS)} FROM v_flags f
-                WHERE project = (SELECT name FROM projects WHERE id = :project) AND {within}""",
-            parameters | {"project": project_id},
-        ),
+    return db.tuples(
+        f"""SELECT {", ".join(FLAG_COLUMNS)} FROM v_flags f
+            WHERE project = (SELECT name FROM projects WHERE id = :project) AND {within}""",
+        parameters | {"project": project_id},
     )
 
 
@@ -128,32 +107,26 @@ def list_rows(
     """The current lists of these systems as LIST_COLUMNS, which `import --as lists` reads."""
     within, parameters = occasion_condition(occasions, "c")
     for system in systems:
-        yield from map(
-            tuple,
-            db.execute(
-                f"""SELECT c.user_id, c.system, s.item_id, s.rank, s.score, c.context, c.served_at
-                   FROM v_current_slates c JOIN slate_items s ON s.slate_id = c.slate_id
-                   WHERE c.project_id = :project AND c.system = :system AND {within}
-                   ORDER BY c.user_id, c.context, c.served_at, s.rank""",
-                parameters | {"project": project_id, "system": system},
-            ),
+        yield from db.tuples(
+            f"""SELECT c.user_id, c.system, s.item_id, s.rank, s.score, c.context, c.served_at
+               FROM v_current_slates c JOIN slate_items s ON s.slate_id = c.slate_id
+               WHERE c.project_id = :project AND c.system = :system AND {within}
+               ORDER BY c.user_id, c.context, c.served_at, s.rank""",
+            parameters | {"project": project_id, "system": system},
         )
 
 
 def qrel_rows(
     db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
 ) -> Iterator[tuple[Any, ...]]:
-    """The held-out events on items as QREL_COLUMNS, which `import --as events` reads. With `occasions`, only the events
-    that name one of them."""
+    """The held-out events on items (with `occasions`, those that name one of them) as QREL_COLUMNS, which `import --as
+    events` reads."""
     within, parameters = occasion_condition(occasions, "e")
-    yield from map(
-        tuple,
-        db.execute(
-            f"""SELECT user_id, item_id, type, timestamp, value, context, served_at FROM events e
-                WHERE project_id = :project AND item_id <> '' AND {held_out_type()} AND {within}
-                ORDER BY user_id, timestamp, id""",
-            parameters | {"project": project_id},
-        ),
+    return db.tuples(
+        f"""SELECT {", ".join(QREL_COLUMNS)} FROM events e
+            WHERE project_id = :project AND item_id <> '' AND {held_out_type()} AND {within}
+            ORDER BY user_id, timestamp, id""",
+        parameters | {"project": project_id},
     )
 
 
@@ -192,8 +165,6 @@ LABEL_COLUMNS = (
     "rater", "user_id", "item_id", "system", "system_a", "system_b", "aspect", "value", "protocol", "rater_kind", "note",
     "flags", "context", "served_at", "state", "scale", "shown_first", "verdict_1", "verdict_2", "rule",
 )  # fmt: skip
-# the columns of earlier versions: before scales and games, and before flags and occasions
-EARLIER_LABEL_COLUMNS = (LABEL_COLUMNS[:14], LABEL_COLUMNS[:11])
 # the spellings of a pair's answer; the next one is used where a system has the same name
 _OUTCOMES: dict[float, tuple[int | str, ...]] = {
     1.0: (1, "model 1", "system 1"),
@@ -251,17 +222,12 @@ def _value(value: float | None, label: str, systems: tuple[str, str]) -> str:
 def _games(row: dict[str, Any]) -> dict[str, Any]:
     """The judgements by order, if known: first the one in which `shown_first` was shown first."""
     systems = row["system_a"], row["system_b"]
-    orders = [
-        (shown, _FAILED if value is None else _outcome(value, systems))
-        for shown, known, value in (
-            (systems[0], row["ab"], row["value_ab"]),
-            (systems[1], row["ba"], row["value_ba"]),
-        )
-        if known is not None
-    ]
+    orders: list[tuple[str, str | int]] = []
+    for shown, order in zip(systems, ("ab", "ba"), strict=True):
+        if row[order] is not None:
+            value = row[f"value_{order}"]
+            spellings = (_FAILED,) if value is None else _OUTCOMES[value]
+            said = next(text for text in spellings if value is None or str(text) not in systems)
+            orders.append((shown, said))
     (first, label_1), (_, label_2) = [*orders, ("", ""), ("", "")][:2]
     return {"shown_first": first, "verdict_1": label_1, "verdict_2": label_2}
-
-
-def _outcome(value: float, systems: tuple[str, str]) -> str | int:
-    return next(text for text in _OUTCOMES[value] if str(text) not in systems)

@@ -48,6 +48,7 @@ WITH_LABEL = """(v.label = '') = 0 AND v.label COLLATE NOCASE IN (
 # the verdicts that a reader decided on; NULL if the verdict was deleted
 DECIDED = """SELECT verdict_id FROM v_triage WHERE project_id = :project AND standing
   AND action IN ('accept', 'dismiss', 'override')"""
+_WHY = {"swap": "v.order_consistent = 0", "flag": "v.flag_count > 0", "failed": "v.state = 'failed'"}
 _TRIAGED = {
     "yes": f"v.id IN ({DECIDED})",
     "no": f"v.id NOT IN ({DECIDED} AND verdict_id IS NOT NULL)",
@@ -106,16 +107,6 @@ def _on_the_question() -> str:
   WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND o.state = 'ok' AND {same_question()}"""
 
 
-def _why(reason: str) -> str:
-    """The verdicts that a reader should see for one of the reasons WHY."""
-    if reason == "disagree":
-        return f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM {_on_the_question()}
-  AND o.rater_id <> v.rater_id AND q.kind NOT IN {sql_list(WITHOUT_OPINION)} AND {apart()})"""
-    return {
-        "swap": "v.order_consistent = 0", "flag": "v.flag_count > 0", "failed": "v.state = 'failed'",
-    }[reason]  # fmt: skip
-
-
 def _disagree_with() -> str:
     """SQL for a disagreement. A metric has no aspects and prefers one list or neither, so it disagrees with everyone who
     prefers the other list."""
@@ -154,17 +145,23 @@ def _condition(term: Term, name: str) -> tuple[str, Parameters]:
         return f"EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND {sql})", values
     if term.key in ("state", "protocol", "aspect"):
         return f"v.{term.key} = {place} COLLATE NOCASE", {name: value}
+    if (term.key, value) == ("why", "disagree"):
+        return (
+            f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM {_on_the_question()}
+  AND o.rater_id <> v.rater_id AND q.kind NOT IN {sql_list(WITHOUT_OPINION)} AND {apart()})""",
+            {},
+        )
     if term.key in ("why", "triaged"):
-        return _why(value) if term.key == "why" else _TRIAGED[value], {}
+        return (_WHY if term.key == "why" else _TRIAGED)[value], {}
     if term.key == "flag" and value.lower() == "any":
         return "v.flag_count > 0", {}
     if term.key == "text":
         return _text(value, name)
     if term.op == "=":
-        return _WHOLE[term.key](place), {name: value}
+        return _WHOLE[term.key].replace(":value", place), {name: value}
     if term.key in _SEARCHED:
         return _SEARCHED[term.key].replace(":value", place), {name: _like(value)}
-    return _EXACT[term.key](place), {name: value}
+    return _EXACT[term.key]().replace(":value", place), {name: value}
 
 
 def _text(value: str, name: str) -> tuple[str, Parameters]:
@@ -172,13 +169,6 @@ def _text(value: str, name: str) -> tuple[str, Parameters]:
     sql = " UNION ".join(parts).replace(":value", f":{name}").replace(":words", f":{name}words")
     values = {name: _like(value)}
     return f"v.id IN ({sql})", values | ({f"{name}words": words(value)} if is_words(value) else {})
-
-
-def _cases(condition: str) -> str:
-    return (
-        "SELECT id FROM cases WHERE project_id = :project"
-        f" AND kind IN ('list', 'pair', 'explanation') AND {condition}"
-    )
 
 
 def _like(value: str) -> str:
@@ -225,33 +215,29 @@ _SEARCHED = {
 }
 
 
-def _outcome(of_a: str, of_b: str) -> Callable[[str], str]:
+def _outcome(of_a: str, of_b: str) -> str:
     """Verdicts on pairs with a value that fits the system's side of the pair."""
-    return lambda place: (
-        f"""EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND c.kind = 'pair'
-      AND (c.system_a = {place} AND v.value {of_a} 0 OR c.system_b = {place} AND v.value {of_b} 0))"""
-    )
+    return f"""EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND c.kind = 'pair'
+      AND (c.system_a = :value AND v.value {of_a} 0 OR c.system_b = :value AND v.value {of_b} 0))"""
 
 
-_WHOLE: dict[str, Callable[[str], str]] = {
-    "judge": lambda place: (
-        f"v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND name = {place})"
-    ),
-    "system": lambda place: (
-        f"EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND {place} IN (c.system_a, c.system_b))"
-    ),
-    "tag": lambda place: (
-        f"""v.id IN (SELECT verdict_id FROM v_triage
-      WHERE project_id = :project AND standing AND action = 'tag' AND text = {place})"""
-    ),
+_WHOLE = {
+    "judge": "v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND name = :value)",
+    "system": "EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND :value IN (c.system_a, c.system_b))",
+    "tag": """v.id IN (SELECT verdict_id FROM v_triage
+      WHERE project_id = :project AND standing AND action = 'tag' AND text = :value)""",
 }
-_EXACT: dict[str, Callable[[str], str]] = {
-    "disagree": lambda place: _disagree_with().replace(":value", place),
-    "label": lambda place: WITH_LABEL.replace(":value", place),
-    "won": _outcome(">", "<"),
-    "tied": _outcome("=", "="),
-    "lost": _outcome("<", ">"),
-    "user": lambda place: f"v.case_id IN ({_cases(f'user_id = {place}')})",
+# made when they are used: protocols may be registered later
+_EXACT: dict[str, Callable[[], str]] = {
+    "disagree": _disagree_with,
+    "label": lambda: WITH_LABEL,
+    "won": lambda: _outcome(">", "<"),
+    "tied": lambda: _outcome("=", "="),
+    "lost": lambda: _outcome("<", ">"),
+    "user": lambda: (
+        """v.case_id IN (SELECT id FROM cases WHERE project_id = :project
+      AND kind IN ('list', 'pair', 'explanation') AND user_id = :value)"""
+    ),
 }
 
 
@@ -282,35 +268,28 @@ def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> 
     check_contexts(db, project_id, OccasionFilter(tuple(named("context"))), step)
     check_systems(db, project_id, named(*_OUTCOMES), step)
     if parts := named("system"):
-        _check("system", parts, known_systems(db, project_id), step, _is_part)
+        _check("system", parts, known_systems(db, project_id), step)
     check_systems(db, project_id, named("system", op="="), step)
     if whole := named("judge", op="="):
         _check("rater", whole, rater_names(db, project_id), step, str.__eq__)
     if parts := [*named("judge"), *(part for part in named("disagree") if part.casefold() != ALL_PEOPLE)]:
-        _check("rater", parts, rater_names(db, project_id), step, _is_part)
-    _check("protocol", named("protocol"), PROTOCOLS, step, _is_equal)
+        _check("rater", parts, rater_names(db, project_id), step)
+    _check("protocol", named("protocol"), PROTOCOLS, step, lambda part, name: part.casefold() == name)
     for key, sql in _STORED.items():
         for value in named(key):
             stored = db.row(f"{sql} LIMIT 1", {"project": project_id, "value": value})
-            if stored is None and not (key == "label" and _is_usual_label(value)):
+            first_words = f"{value.casefold()} "
+            usual = key == "label" and any(f"{label} ".startswith(first_words) for label in _USUAL_LABELS)
+            if stored is None and not usual:
                 raise _missing(key, value, filter_values(db, project_id).get(key, ()), step)
 
 
-def _is_usual_label(value: str) -> bool:
-    """Whether it is a label of a protocol, or the first words of one."""
-    return any(f"{label} ".startswith(f"{value.casefold()} ") for label in _USUAL_LABELS)
-
-
-def _is_equal(part: str, name: str) -> bool:
-    return part.casefold() == name.casefold()
-
-
-def _is_part(part: str, name: str) -> bool:
-    return part.casefold() in name.casefold()
-
-
 def _check(
-    kind: str, wanted: Iterable[str], names: Iterable[str], step: str, matches: Callable[[str, str], bool]
+    kind: str,
+    wanted: Iterable[str],
+    names: Iterable[str],
+    step: str,
+    matches: Callable[[str, str], bool] = lambda part, name: part.casefold() in name.casefold(),
 ) -> None:
     known = sorted(names)
     for part in wanted:
@@ -379,7 +358,9 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
     """filter key -> at most MOST values that can be typed on one line; without keys that have no suggestions."""
 
     def read(sql: str) -> tuple[str, ...]:
-        return _typable(row[0] for row in db.rows(sql, {"p": project_id, "most": MOST}))
+        values = db.column(sql, {"p": project_id, "most": MOST})
+        texts = (str(value) for value in values if value is not None)
+        return tuple(text for text in texts if text and '"' not in text and one_line(text, _LONGEST) == text)
 
     raters, days, systems = read(_RATERS), read(_DAYS), read(_USED_SYSTEMS)
     return {
@@ -389,18 +370,10 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
         "label": read(_LABELS),
         "aspect": read(_QUESTIONS.format(column="aspect")),
         "protocol": read(_QUESTIONS.format(column="protocol")),
-        "system": systems,
-        "won": systems,
-        "tied": systems,
-        "lost": systems,
+        **dict.fromkeys(("system", *_OUTCOMES), systems),
         "context": read(_CONTEXTS),
         "from": days,
         "to": days,
         "tag": read(_TAGS),
         "run": read(_RUNS),
     }
-
-
-def _typable(values: Iterable[object]) -> tuple[str, ...]:
-    texts = (str(value) for value in values if value is not None)
-    return tuple(text for text in texts if text and '"' not in text and one_line(text, _LONGEST) == text)

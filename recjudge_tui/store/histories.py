@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from recjudge_tui.domain.domains import Scale, dataset_of
 from recjudge_tui.domain.event_types import JUDGEMENT
@@ -122,8 +122,8 @@ class UserHistory:
         taken: Counter[str] = Counter()
         first = []
         for place in places:
-            taken[self.events[place].type] += 1
-            if taken[self.events[place].type] <= limit:
+            taken[kind := self.events[place].type] += 1
+            if taken[kind] <= limit:
                 first.append(place)
         return first
 
@@ -131,13 +131,12 @@ class UserHistory:
         views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
         for place in places:
             row = self.events[place]
+            item, scale = (
+                views[row.item_id] if row.item_id else None,
+                None if row.value is None else row.scale,
+            )
             self._shown[place] = ShownEvent(
-                type=row.type,
-                timestamp=row.timestamp,
-                text=row.text,
-                value=row.value,
-                item=views[row.item_id] if row.item_id else None,
-                scale=None if row.value is None else row.scale,
+                type=row.type, timestamp=row.timestamp, text=row.text, value=row.value, item=item, scale=scale
             )
 
 
@@ -164,9 +163,11 @@ def read_histories(
 
 def _scales(db: Database, project_id: int) -> dict[int, Scale]:
     """import id -> the scale of its values, if its layout has one."""
-    rows = db.rows("SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,))
-    known = {row[0]: dataset_of(row[1]) for row in rows}
-    return {source: dataset.scale for source, dataset in known.items() if dataset and dataset.scale}
+    layouts = db.pairs(
+        "SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,)
+    )
+    known = ((source, dataset_of(layout)) for source, layout in layouts.items())
+    return {source: dataset.scale for source, dataset in known if dataset and dataset.scale}
 
 
 def read_history(db: Database, project_id: int, user_id: str) -> UserHistory:
@@ -221,7 +222,7 @@ def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
 def repeats_note(db: Database, project_id: int) -> list[str]:
     """A sentence about visible events that share user and item with a held-out event but differ in time, value, type or
     context, such as a repeated purchase. Empty if there are none."""
-    count: int = db.value(
+    count = db.number(
         """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
            GROUP BY event_id HAVING NOT max(is_copy))""",
         (project_id,),
@@ -247,8 +248,9 @@ def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
 
 def held_out_users(db: Database, import_id: int) -> list[str]:
     """The users for whom this import contains held-out events."""
-    sql = f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
-    return db.column(sql, (import_id,))
+    return db.column(
+        f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}", (import_id,)
+    )
 
 
 def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
@@ -300,8 +302,7 @@ def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventCont
            WHERE e.project_id = ? AND e.user_id IN (SELECT value FROM json_each(?)) ORDER BY k.context, k.served_at""",
         (project_id, users),
     ):
-        user, type_, timestamp, text, value, item = content
-        key = (user, type_, timestamp, text, value, item)
+        key = cast("EventContent", tuple(content))
         held[key] = (*held.get(key, ()), Occasion(context, served_at))
     return held
 
@@ -314,11 +315,6 @@ def is_held_for(held_for: HeldFor, occasion: Occasion) -> bool:
         and (not held.served_at or occasion.served_at <= held.served_at)
         for held in held_for
     )
-
-
-# `is_held_for` of the event `id` and the parameters :context and :served_at
-HELD_FOR = """EXISTS (SELECT 1 FROM occasion_copies k WHERE k.event_id = events.id
-  AND (k.context = '' OR :context IN ('', k.context)) AND (k.served_at = '' OR :served_at <= k.served_at))"""
 
 
 # ---- heldout -----------------------------------------------------------------------------------------------------
@@ -423,12 +419,8 @@ def training_counts(db: Database, project_id: int) -> dict[str, int]:
 # ---- measured ----------------------------------------------------------------------------------------------------
 
 
-class MeasuredCase(NamedTuple):
-    """A case and the text, list or two lists that it is about; None for one that a label named and nobody imported."""
-
-    case_id: int
-    kind: CaseKind
-    contents: tuple[int | None, ...]
+# a case and the text, list or two lists that it is about; None for one that a label named and nobody imported
+MeasuredCase = tuple[int, CaseKind, tuple[int | None, ...]]
 
 
 def referred_texts(db: Database, project_id: int) -> Iterator[tuple[int, str, str]]:
@@ -484,7 +476,7 @@ def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
         "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id",
         (project_id,),
     )
-    return [MeasuredCase(case, "explanation", (text,)) for case, text in rows]
+    return [(case, "explanation", (text,)) for case, text in rows]
 
 
 def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
@@ -512,7 +504,7 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
              AND ifnull(slate_a, 0) NOT IN (SELECT slate_id FROM planted_faults) ORDER BY id""",
         (project_id,),
     )
-    return [MeasuredCase(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
+    return [(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
 
 
 def explanation_texts(db: Database, project_id: int) -> list[tuple[int, str, str]]:

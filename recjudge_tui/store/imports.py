@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
-from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.protocols import PROTOCOLS, protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.cases import CaseKey, current_keys, ensure_case, newest_pair
+from recjudge_tui.store.cases import CaseKey, current_keys, ensure_cases, newest_pair
 from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, delete_unused_images
 from recjudge_tui.store.database import Database, now, read_cell
 from recjudge_tui.store.facts import held_out_type
@@ -257,6 +257,8 @@ def imported_layouts(db: Database, project_id: int) -> list[str]:
 # ---- loading -----------------------------------------------------------------------------------------------------
 
 
+# parameters of one statement, and cases that are remembered
+_AT_ONCE, _CACHED = 900, 50_000
 Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
@@ -365,6 +367,59 @@ def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
     return outcome, source
 
 
+def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, int | None]]:
+    """Store many lists as `add_slate` does each; those of which the project has none yet by a few statements."""
+    db, project_id, import_id, _ = target
+    stored: set[tuple[str, ...]] = set()
+    users = list({slate.user_id for slate in slates})
+    for start in range(0, len(users), _AT_ONCE):
+        some = users[start : start + _AT_ONCE]
+        rows = db.execute(
+            f"""SELECT user_id, system, context, served_at FROM slates
+                WHERE project_id = ? AND user_id IN ({", ".join("?" * len(some))})""",
+            (project_id, *some),
+        )
+        stored.update(map(tuple, rows))
+    fresh: list[Slate] = []
+    places: list[bool] = []
+    for slate in slates:
+        owner = (slate.user_id, slate.system, slate.context, slate.served_at)
+        places.append(owner not in stored)
+        if owner not in stored:
+            stored.add(owner)
+            fresh.append(slate)
+    # the write lock is held, so nobody else takes these ids
+    first = db.number("SELECT ifnull(max(id), 0) + 1 FROM slates")
+    db.insert_many(
+        "INSERT INTO slates (id, project_id, user_id, system, length, digest, context, served_at)",
+        (
+            (
+                identity,
+                project_id,
+                s.user_id,
+                s.system,
+                len(s.items),
+                _digest(s.items),
+                s.context,
+                s.served_at,
+            )
+            for identity, s in enumerate(fresh, first)
+        ),
+    )
+    db.insert_many(
+        "INSERT INTO slate_items (slate_id, rank, item_id, score)",
+        (
+            (identity, rank, *item)
+            for identity, s in enumerate(fresh, first)
+            for rank, item in enumerate(s.items, 1)
+        ),
+    )
+    db.insert_many("INSERT INTO slate_imports", ((first + n, import_id) for n in range(len(fresh))))
+    return [
+        ("new", None) if new else add_slate(target, slate) for slate, new in zip(slates, places, strict=True)
+    ]
+
+
 def add_explanation(target: Target, explanation: Explanation) -> tuple[Outcome, int | None]:
     """Store an explanation, or link an existing one with the same text, reference and attributes; returns what `add_slate`
     returns."""
@@ -380,7 +435,7 @@ def _add_content(
 ) -> tuple[Outcome, int | None, int | None]:
     """Outcome and import as of `add_slate`, and the id of the row if it was stored now. Rows without an import are no longer
     current."""
-    db, digest = target.db, hashlib.sha256(_json(content).encode()).hexdigest()
+    db, digest = target.db, _digest(content)
     same = " AND ".join(f"{name} = ?" for name in owner)
     rows = db.rows(
         f"""SELECT t.id, t.digest, (SELECT max(import_id) FROM {kind.links} WHERE {kind.key} = t.id) AS source
@@ -401,6 +456,10 @@ def _add_content(
     return outcome, newest, made
 
 
+def _digest(content: Any) -> str:
+    return hashlib.sha256(_json(content).encode()).hexdigest()
+
+
 class LabelledCase(NamedTuple):
     """The case of a label. `turned` if its two systems were swapped (a before b by name). `occasions` counts those that
     the label may mean; if there are several, the case has no lists."""
@@ -410,31 +469,103 @@ class LabelledCase(NamedTuple):
     occasions: int
 
 
-def label_key(db: Database, project_id: int, label: Label) -> tuple[CaseKey, bool, int]:
+def label_key(
+    db: Database, project_id: int, label: Label, *, alone: bool = False
+) -> tuple[CaseKey, bool, int]:
     """The key of a label's case; `turned` and `occasions` as in LabelledCase. The case gets the project's current lists
     or explanation if they are known; a pair gets both lists or none. A label without context and time refers to the only
-    occasion there is. An adversarial pair is the newest one with these names."""
+    occasion there is. An adversarial pair is the newest one with these names. `alone`: the project
+    has no lists and no texts."""
     unit = protocol_facts(label.protocol).unit
     turned = label.system_a > label.system_b
     a, b = sorted((label.system_a, label.system_b)) if label.system_a else (label.system, "")
     bare = CaseKey(unit, label.user_id, a, b, label.item_id, context=label.context, served_at=label.served_at)
     if label.protocol == ADVERSARIAL:
         return newest_pair(db, project_id, bare), turned, 1
+    if alone:
+        return bare, turned, 0
     known = current_keys(db, project_id, bare)
     meant = meant_occasions(bare.occasion, known)
     return known[meant[0]] if len(meant) == 1 else bare, turned, len(meant)
 
 
-def case_of_label(target: Target, cases: dict[tuple[str, ...], LabelledCase], label: Label) -> LabelledCase:
-    """The label's case, created if new; `cases` is a cache across a file."""
-    if label.case_id is not None:
-        return LabelledCase(label.case_id, label.system_a > label.system_b, 1)
-    about = (protocol_facts(label.protocol).unit, label.user_id, label.item_id, label.system)
-    place = (*map(str, about), label.system_a, label.system_b, label.context, label.served_at)
-    if place not in cases:
-        key, turned, occasions = label_key(target.db, target.project_id, label)
-        cases[place] = LabelledCase(ensure_case(target.db, target.project_id, key), turned, occasions)
-    return cases[place]
+def cases_of_labels(
+    target: Target, cases: dict[tuple[str, ...], LabelledCase], labels: Sequence[Label]
+) -> list[LabelledCase]:
+    """The labels' cases, created if new; `cases` is a cache across a file."""
+    db, project_id = target.db, target.project_id
+    if len(cases) > _CACHED:
+        cases.clear()
+    keys: dict[tuple[str, ...], tuple[CaseKey, bool, int]] = {}
+    places = [_place(label) for label in labels]
+    content = (
+        f"EXISTS (SELECT 1 FROM {table} WHERE project_id = ?1)" for table in ("slates", "explanations")
+    )
+    alone = not db.value(f"SELECT {' OR '.join(content)}", (project_id,))
+    for place, label in zip(places, labels, strict=True):
+        if label.case_id is None and place not in cases and place not in keys:
+            keys[place] = label_key(db, project_id, label, alone=alone)
+    ids = ensure_cases(db, project_id, [key for key, _, _ in keys.values()])
+    for (place, (_, turned, occasions)), case_id in zip(keys.items(), ids, strict=True):
+        cases[place] = LabelledCase(case_id, turned, occasions)
+    return [
+        cases[place]
+        if label.case_id is None
+        else LabelledCase(label.case_id, label.system_a > label.system_b, 1)
+        for place, label in zip(places, labels, strict=True)
+    ]
+
+
+def _place(label: Label) -> tuple[str, ...]:
+    return (
+        *(
+            PROTOCOLS[label.protocol].subject,
+            label.user_id,
+            label.item_id,
+            label.system,
+            label.system_a,
+            label.system_b,
+        ),
+        *(label.context, label.served_at),
+    )
+
+
+def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:
+    """Store many labels, each with its rater and case, as `add_verdict` does each; plain ones by a few statements."""
+    db, made = target.db, now()
+    seen: dict[tuple[int, int, str], tuple[Any, ...]] = {}
+    for rater in {rater for rater, _, _ in given}:
+        cases = list({case for of, case, _ in given if of == rater})
+        for start in range(0, len(cases), _AT_ONCE):
+            some = cases[start : start + _AT_ONCE]
+            rows = db.execute(
+                f"""SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
+                    WHERE rater_id = ? AND case_id IN ({", ".join("?" * len(some))})""",
+                (rater, *some),
+            )
+            seen.update({(rater, row[0], row[1]): tuple(row[2:]) for row in rows})
+    clashes: list[Clash | None] = []
+    plain: list[tuple[Any, ...]] = []
+    for rater, case, label in given:
+        key = (rater, case, label.aspect)
+        if (stored := seen.get(key)) is not None:
+            value, name, import_id, run_id = stored
+            clashes.append(Clash(name, value == label.value and run_id is None, import_id, run_id))
+            continue
+        seen[key] = (label.value, label.label, target.import_id, None)
+        clashes.append(None)
+        if label.games or label.flags:
+            add_verdict(target, rater, case, label)
+            continue
+        state = "failed" if label.value is None else "ok"
+        about = (target.project_id, rater, case, label.aspect, label.protocol, target.import_id, state)
+        plain.append((*about, label.value, label.label, label.rule, 0, label.note, made))
+    db.insert_many(
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
+             flag_count, note, created_at)""",
+        plain,
+    )
+    return clashes
 
 
 def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Clash | None:

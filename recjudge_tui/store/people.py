@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from recjudge_tui.domain.annotation import AGREED, AS_GIVEN, THIRD_PERSON, AspectAnswer, CaseAnswers, ItemFlag
+from recjudge_tui.domain.annotation import AS_GIVEN, AspectAnswer, CaseAnswers, ItemFlag
 from recjudge_tui.domain.protocols import same_question
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -20,9 +20,6 @@ from recjudge_tui.store.raters import put_verdict
 _TASK = """SELECT t.id, t.project_id, t.rater_id, r.name AS rater, t.case_id, t.protocol, t.prompt_id, t.run_id,
              t.position, t.first, t.state, t.reason, t.seconds, t.revealed_at IS NOT NULL AS revealed
            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id """
-
-
-_OWN_TASKS = "SELECT id FROM annotation_tasks WHERE rater_id = ? AND protocol = ?"
 
 
 class Task(NamedTuple):
@@ -42,13 +39,6 @@ class Task(NamedTuple):
     reason: str
     seconds: float
     revealed: bool
-
-
-class NewTask(NamedTuple):
-    rater_id: int
-    case_id: int
-    position: int
-    first: str
 
 
 class Assignment(NamedTuple):
@@ -94,12 +84,6 @@ def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
     return set(db.column(sql, (rater_id, protocol)))
 
 
-def last_position(db: Database, rater_id: int, protocol: str) -> int:
-    """The highest position among the annotator's tasks, 0 without tasks."""
-    sql = "SELECT ifnull(max(position), 0) FROM annotation_tasks WHERE rater_id = ? AND protocol = ?"
-    return db.number(sql, (rater_id, protocol))
-
-
 def newest_run(
     db: Database, project_id: int, protocol: str, prompt_id: int | None = None
 ) -> sqlite3.Row | None:
@@ -118,9 +102,14 @@ def run_shows(db: Database, run_id: int, case_id: int) -> bool:
 
 
 def add_tasks(
-    db: Database, project_id: int, protocol: str, prompt_id: int, run_id: int | None, tasks: Iterable[NewTask]
+    db: Database,
+    project_id: int,
+    protocol: str,
+    prompt_id: int,
+    run_id: int | None,
+    tasks: Iterable[tuple[int, int, int, str]],
 ) -> None:
-    """Store tasks. Call inside a transaction."""
+    """Store tasks: (rater, case, position, list shown first). Call inside a transaction."""
     db.execute_many(
         """INSERT INTO annotation_tasks (project_id, protocol, prompt_id, run_id, rater_id, case_id, position, first)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -137,24 +126,6 @@ def task_of(db: Database, task_id: int) -> Task:
     if row is None:
         raise NotFoundError("this task no longer exists", "Its rater was deleted in the meantime.")
     return _task(row)
-
-
-def next_open(db: Database, rater_id: int, protocol: str) -> int | None:
-    """The id of the annotator's first open task."""
-    return db.found(f"{_OWN_TASKS} AND state = 'open' ORDER BY position LIMIT 1", (rater_id, protocol))
-
-
-def neighbour(db: Database, task: Task, step: int) -> int | None:
-    """The id of the nearest closed task before (`step` < 0) or after this one; None if there is none."""
-    where = "position < ? ORDER BY position DESC" if step < 0 else "position > ? ORDER BY position"
-    return db.found(
-        f"{_OWN_TASKS} AND state <> 'open' AND {where} LIMIT 1", (task.rater_id, task.protocol, task.position)
-    )
-
-
-def last_closed(db: Database, rater_id: int, protocol: str) -> int | None:
-    """The id of the last closed task."""
-    return db.found(f"{_OWN_TASKS} AND state <> 'open' ORDER BY position DESC LIMIT 1", (rater_id, protocol))
 
 
 def rater_assignment(db: Database, rater_id: int, protocol: str) -> Assignment:
@@ -297,9 +268,17 @@ def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
         )
 
 
-def own_tasks(db: Database, rater_id: int, protocol: str) -> list[int]:
-    """The ids of the annotator's tasks of a protocol, in order."""
-    return db.column(f"{_OWN_TASKS} ORDER BY position", (rater_id, protocol))
+def own_tasks(db: Database, rater_id: int, protocol: str) -> list[Task]:
+    """The annotator's tasks of a protocol, in order."""
+    rows = db.rows(
+        f"{_TASK} WHERE t.rater_id = ? AND t.protocol = ? ORDER BY t.position", (rater_id, protocol)
+    )
+    return list(map(_task, rows))
+
+
+def next_open(db: Database, rater_id: int, protocol: str) -> int | None:
+    """The id of the annotator's first open task."""
+    return next((task.id for task in own_tasks(db, rater_id, protocol) if task.state == "open"), None)
 
 
 def _changeable(db: Database, task_id: int) -> Task:
@@ -390,20 +369,6 @@ def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
     )
 
 
-def done_seconds(db: Database, rater_id: int, protocol: str) -> list[float]:
-    """The active time in seconds of each of the annotator's finished tasks, in ascending order."""
-    return db.column(
-        "SELECT seconds FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state = 'done' ORDER BY seconds",
-        (rater_id, protocol),
-    )
-
-
-def settled_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
-    """The cases that a third person has judged or skipped."""
-    sql = "SELECT case_id FROM annotation_tasks WHERE rater_id = ? AND protocol = ? AND state <> 'open'"
-    return set(db.column(sql, (rater_id, protocol)))
-
-
 def finished_task(db: Database, project_id: int, protocol: str, case_id: int) -> Task:
     """An annotator's finished task on the case. Raises UsageError when there is none."""
     identity = db.found(
@@ -415,32 +380,6 @@ def finished_task(db: Database, project_id: int, protocol: str, case_id: int) ->
     if identity is None:
         raise UsageError("this case has no finished task")
     return task_of(db, identity)
-
-
-def save_agreed(
-    db: Database, project_id: int, rater_id: int, protocol: str, agreed: Sequence[tuple[int, AspectAnswer]]
-) -> None:
-    """Store the consensus: the verdicts on which all annotators agree, and those of a third person. Call inside a
-    transaction."""
-    kept = json.dumps([[case_id, answer.aspect] for case_id, answer in agreed])
-    db.execute(
-        """DELETE FROM verdicts WHERE rater_id = ? AND protocol = ? AND rule = ? AND (case_id, aspect) NOT IN (
-             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))""",
-        (rater_id, protocol, AGREED, kept),
-    )
-    db.execute_many(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?)
-           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET value = excluded.value, label = excluded.label,
-             created_at = excluded.created_at WHERE rule <> ? AND value <> excluded.value""",
-        [
-            (
-                *(project_id, rater_id, case, a.aspect, protocol),
-                *(a.value, a.label, AGREED, now(), THIRD_PERSON),
-            )
-            for case, a in agreed
-        ],
-    )
 
 
 # ---- tokens ------------------------------------------------------------------------------------------------------

@@ -38,8 +38,8 @@ def read_prompt(path: Path) -> Prompt:
 def load_shipped(db: Database) -> None:
     """Store the shipped prompts that the database does not have yet; writes nothing if it has all."""
     prompts = _shipped_prompts()
-    known = {(row["name"], row["digest"]) for row in db.rows("SELECT name, digest FROM prompts")}
-    missing = [prompt for prompt in prompts if (prompt.name, prompt.digest) not in known]
+    known = set(db.tuples("SELECT name, digest FROM prompts"))
+    missing = [prompt for prompt in prompts if (prompt.name, prompt.content_hash) not in known]
     if missing:
         with db.transaction():
             for prompt in missing:
@@ -69,35 +69,22 @@ def used_prompt(db: Database, prompt_id: int) -> UsedPrompt:
         digest = prompt_by_id(db, prompt_id).content_hash
     except PromptError:
         digest, origin = "", "unreadable"
-    if digest in (file.digest for file in _shipped_prompts() if file.name == row["name"]):
+    if digest in (file.content_hash for file in _shipped_prompts() if file.name == row["name"]):
         origin = "shipped"
     elif digest and digest != row["digest"]:
         origin = "changed"
     return UsedPrompt(f"{row['name']}@{row['version']}", digest, origin)
 
 
-class _Row(NamedTuple):
-    """What is stored of a prompt, whatever its version."""
-
-    name: str
-    protocol: str
-    digest: str
-    content: str
-
-
-def _row(prompt: Prompt) -> _Row:
-    return _Row(prompt.name, prompt.protocol, prompt.content_hash, prompt.model_dump_json())
-
-
-def _shipped_prompts() -> list[_Row]:
+def _shipped_prompts() -> list[Prompt]:
     files = sorted(data_dir("prompts").glob("*.toml"))
     return [_shipped(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
 
 
 @lru_cache(maxsize=64)
-def _shipped(path: Path, _changed_ns: int, _size: int) -> _Row:
+def _shipped(path: Path, _changed_ns: int, _size: int) -> Prompt:
     """A shipped prompt. Every plan asks for all of them, and reading the files takes 12 ms."""
-    return _row(read_prompt(path))
+    return read_prompt(path)
 
 
 def add_prompt(db: Database, path: Path) -> tuple[str, int]:
@@ -126,19 +113,14 @@ def own_name(name: str) -> str:
 def store_prompt(db: Database, prompt: Prompt) -> tuple[str, int]:
     """Store a user's prompt as `add_prompt` does; returns (name, version)."""
     with db.transaction():
-        return prompt.name, _ensure(db, _row(prompt), "user")
+        return prompt.name, _ensure(db, prompt, "user")
 
 
 def stored_version(db: Database, prompt: Prompt) -> int | None:
     """The version of the prompt's name that has its content; None if it is not stored."""
-    return _version(db, prompt.name, prompt.content_hash)
-
-
-def _version(db: Database, name: str, digest: str) -> int | None:
-    version: int | None = db.value(
-        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (name, digest)
+    return db.found(
+        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (prompt.name, prompt.content_hash)
     )
-    return version
 
 
 def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
@@ -146,7 +128,7 @@ def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
     name, _, version = wanted.strip().partition("@")
     rows = db.rows("SELECT id, version, content FROM prompts WHERE name = ? ORDER BY version DESC", (name,))
     if not rows:
-        names = [row[0] for row in db.rows("SELECT DISTINCT name FROM prompts ORDER BY name")]
+        names = db.column("SELECT DISTINCT name FROM prompts ORDER BY name")
         raise NotFoundError(f"no prompt “{name}”", f"Available: {', '.join(names) or 'none'}.")
     for row in rows:
         if "@" not in wanted or str(row["version"]) == version:
@@ -215,7 +197,8 @@ def delete_prompt(db: Database, wanted: str) -> list[int]:
     get_prompt(db, wanted)
     name, _, version = wanted.strip().partition("@")
     rows = db.rows(
-        f"""SELECT p.id, p.version, p.origin, {_uses("runs")} AS runs, {_uses("annotation_tasks")} AS tasks
+        """SELECT p.id, p.version, p.origin, (SELECT count(*) FROM runs WHERE prompt_id = p.id) AS runs,
+             (SELECT count(*) FROM annotation_tasks WHERE prompt_id = p.id) AS tasks
             FROM prompts p WHERE p.name = ?1 AND (?2 = '' OR p.version = ?2) ORDER BY p.version""",
         (name, version),
     )
@@ -224,38 +207,28 @@ def delete_prompt(db: Database, wanted: str) -> list[int]:
         if row["origin"] == "shipped":
             raise PromptError(f"{stored} is a shipped prompt and cannot be deleted")
         if row["runs"] or row["tasks"]:
-            users = " and ".join(
-                quantity(row[key], noun)
-                for key, noun in (("runs", "run"), ("tasks", "annotation task"))
-                if row[key]
-            )
+            counts = (quantity(row["runs"], "run"), quantity(row["tasks"], "annotation task"))
+            users = " and ".join(text for text in counts if not text.startswith("0 "))
             raise PromptError(
                 f"{stored} cannot be deleted",
                 f"It was used by {users}, which would lose their prompt.",
                 "Delete these first, or delete a version that is not used.",
             )
     with db.transaction():
-        for row in rows:
-            db.execute("DELETE FROM prompts WHERE id = ?", (row["id"],))
+        db.execute_many("DELETE FROM prompts WHERE id = ?", [(row["id"],) for row in rows])
     return [row["version"] for row in rows]
 
 
-def _uses(table: str) -> str:
-    return f"(SELECT count(*) FROM {table} t WHERE t.prompt_id = p.id)"
-
-
-def _ensure(db: Database, prompt: _Row, origin: str) -> int:
+def _ensure(db: Database, prompt: Prompt, origin: str) -> int:
     """The version with this content; stores it if it is new. Call inside a transaction."""
-    stored = _version(db, prompt.name, prompt.digest)
-    if stored is not None:
+    if (stored := stored_version(db, prompt)) is not None:
         return stored
-    version = 1 + (db.value("SELECT max(version) FROM prompts WHERE name = ?", (prompt.name,)) or 0)
-    db.execute(
-        """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        (prompt.name, version, prompt.protocol, prompt.digest, prompt.content, origin, now()),
-    )
-    return int(version)
+    version = db.number("SELECT ifnull(max(version), 0) + 1 FROM prompts WHERE name = ?", (prompt.name,))
+    db.add(
+        "prompts", name=prompt.name, version=version, protocol=prompt.protocol, digest=prompt.content_hash,
+        content=prompt.model_dump_json(), origin=origin, created_at=now(),
+    )  # fmt: skip
+    return version
 
 
 @lru_cache(maxsize=32)
@@ -275,44 +248,30 @@ def _stored(wanted: str, content: str) -> Prompt:
 def _problems(error: ValidationError) -> str:
     """The first problems as `labels.2.value: Input should be a valid number`, list entries counted from 1."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
-    lines = [
-        ": ".join(
-            part
-            for part in (
-                ".".join(str(at + 1) if isinstance(at, int) else at for at in problem["loc"]),
-                problem["msg"].removeprefix("Value error, "),
-            )
-            if part
-        )
-        for problem in problems[:_SHOWN_PROBLEMS]
-    ]
+    lines = []
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        place = ".".join(str(at + 1) if isinstance(at, int) else at for at in problem["loc"])
+        lines.append(": ".join(filter(None, (place, problem["msg"].removeprefix("Value error, ")))))
     more = len(problems) - len(lines)
     return "; ".join(lines) + (f"; and {more} more." if more > 0 else ".")
 
 
 def run_prompts(db: Database, project_id: int, protocol: str) -> list[Prompt]:
     """The prompts of the runs of a protocol, oldest first."""
-    rows = db.rows(
-        "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY prompt_id",
-        (project_id, protocol),
-    )
-    return [prompt_by_id(db, row[0]) for row in rows]
+    sql = "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY prompt_id"
+    return [prompt_by_id(db, number) for number in db.column(sql, (project_id, protocol))]
 
 
 def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> dict[float, float]:
     """The value of each finer label of the project's prompts -> the value of the label that it rolls up to. A stored
     prompt that cannot be read any more has none: its verdicts stay as they are."""
     found: dict[float, float] = {}
-    rows = db.rows(
-        "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY 1",
-        (project_id, protocol),
-    )
-    for row in rows:
+    sql = "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY 1"
+    for number in db.column(sql, (project_id, protocol)):
         try:
-            prompt = prompt_by_id(db, row[0])
+            labels = prompt_by_id(db, number).labels_of(aspect)
         except PromptError:
             continue
-        labels = prompt.labels_of(aspect)
         value = {label.name: label.value for label in labels}
         found |= {label.value: value[label.rolls_up] for label in labels if label.rolls_up is not None}
     return found
@@ -320,7 +279,7 @@ def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> d
 
 def prompt_contents(db: Database) -> list[str]:
     """The content of every stored prompt, as JSON text."""
-    return [row["content"] for row in db.rows("SELECT content FROM prompts")]
+    return db.column("SELECT content FROM prompts")
 
 
 # ---- domains -----------------------------------------------------------------------------------------------------
@@ -339,16 +298,7 @@ def domain_named(name: str) -> Domain:
             f"Available: {', '.join(files)}.",
             f"To add one, write its words to {_own() / 'NAME.toml'} (docs/prompts.md).",
         )
-    return read_domain(files[name])
-
-
-def domain_names() -> tuple[str, ...]:
-    """The names of the shipped domains, then of the user's own."""
-    return tuple(_files())
-
-
-def read_domain(path: Path) -> Domain:
-    """The domain in a file. Raises PromptError with the file and the line."""
+    path = files[name]
     text, content = toml_content(path, "a domain")
     try:
         return Domain.model_validate(content)
@@ -361,6 +311,11 @@ def read_domain(path: Path) -> Domain:
             f"{place}: {what}." if place else f"{what}.",
             "Every domain has the same words; docs/prompts.md lists them.",
         ) from error
+
+
+def domain_names() -> tuple[str, ...]:
+    """The names of the shipped domains, then of the user's own."""
+    return tuple(_files())
 
 
 def _line(text: str, place: str, what: str) -> int:
@@ -453,7 +408,18 @@ else:
 def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
     """The text of a file and its parsed content; `what` says what the file should be. Raises PromptError with the file,
     the line if known, and a next step."""
-    text = _text_of(path, what)
+    try:
+        raw = small_file(path)
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise PromptError(
+            f"{path} cannot be read", f"{error.strerror}.", f"Name {what} file (TOML)."
+        ) from error
+    except UnicodeDecodeError as error:
+        line_number = raw.count(b"\n", 0, error.start) + 1
+        raise PromptError(
+            f"{path}:{line_number}: not UTF-8 text", next_step="Save the file as UTF-8."
+        ) from error
     try:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -465,17 +431,3 @@ def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
         ) from error
     except RecursionError as error:
         raise PromptError(f"{path}: not {what}", "Its values are nested too deeply.") from error
-
-
-def _text_of(path: Path, what: str) -> str:
-    try:
-        raw = small_file(path)
-    except OSError as error:
-        raise PromptError(
-            f"{path} cannot be read", f"{error.strerror}.", f"Name {what} file (TOML)."
-        ) from error
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise PromptError(f"{path}:{line}: not UTF-8 text", next_step="Save the file as UTF-8.") from error

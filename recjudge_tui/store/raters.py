@@ -206,13 +206,23 @@ def tie_label(db: Database, project_id: int) -> str:
     return label or "Tie"
 
 
-def replace_verdicts(db: Database, rater_id: int, made: Sequence[DerivedVerdict], rule: str) -> None:
-    """Replace the rater's verdicts by these: writes the changed ones and removes all others. Call inside a transaction."""
+def replace_verdicts(
+    db: Database,
+    rater_id: int,
+    made: Sequence[DerivedVerdict],
+    rule: str,
+    *,
+    protocol: str = "",
+    but: str = "",
+) -> None:
+    """Replace the rater's verdicts (with `protocol`, those under it by this rule) by these: writes the changed ones and
+    removes all others. Verdicts by the rule `but` stay. Call inside a transaction."""
     kept = json.dumps([[verdict.case_id, verdict.aspect] for verdict in made])
     db.execute(
         """DELETE FROM verdicts WHERE rater_id = ? AND (case_id, aspect) NOT IN (
-             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))""",
-        (rater_id, kept),
+             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))
+           AND (?3 = '' OR protocol = ?3 AND rule = ?4)""",
+        (rater_id, kept, protocol, rule),
     )
     db.execute_many(
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, confidence,
@@ -221,10 +231,22 @@ def replace_verdicts(db: Database, rater_id: int, made: Sequence[DerivedVerdict]
            ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
              label = excluded.label, rule = excluded.rule, note = excluded.note, confidence = excluded.confidence,
              created_at = excluded.created_at
-           WHERE value <> excluded.value OR label <> excluded.label OR note <> excluded.note
-             OR confidence IS NOT excluded.confidence""",
+           WHERE rule <> ?11 AND (value <> excluded.value OR label <> excluded.label OR note <> excluded.note
+             OR confidence IS NOT excluded.confidence)""",
         [
-            (rater_id, v.case_id, v.aspect, v.protocol, v.value, v.label, rule, v.note, v.confidence, now())
+            (
+                rater_id,
+                v.case_id,
+                v.aspect,
+                v.protocol,
+                v.value,
+                v.label,
+                rule,
+                v.note,
+                v.confidence,
+                now(),
+                but,
+            )
             for v in made
         ],
     )

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
@@ -120,6 +121,16 @@ def stored_runs(
 _LISTED = "SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru.id = v.id WHERE ru.id = ?"
 
 
+def last_domain(db: Database, project_id: int) -> str:
+    """The domain that the project's newest run with one was given; empty without such a run."""
+    domain: str | None = db.value(
+        """SELECT json_extract(settings, '$.domain') FROM runs
+           WHERE project_id = ? AND json_extract(settings, '$.domain') <> '' ORDER BY id DESC LIMIT 1""",
+        (project_id,),
+    )
+    return domain or ""
+
+
 def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """Rows of v_runs with the `stored_judge` (JSON), newest first, without those that cannot be read (`odd_runs`). Takes
     seconds for millions of calls."""
@@ -148,6 +159,10 @@ def _read_runs(
     return rows, odd
 
 
+def case_count(db: Database, run_id: int) -> int:
+    return int(db.value("SELECT count(*) FROM run_cases WHERE run_id = ?", (run_id,)))
+
+
 def has_runs(db: Database, project_id: int) -> bool:
     return db.any("SELECT 1 FROM runs WHERE project_id = ?", (project_id,))
 
@@ -160,7 +175,7 @@ def run_summary(db: Database, run_id: int) -> sqlite3.Row:
 
 
 def run_progress(db: Database, run_id: int) -> Progress:
-    """The counts of the run's committed calls. Raises NotFoundError."""
+    """The counts of the run's committed calls, and what its process last said of those in flight. Raises NotFoundError."""
     from recjudge_tui.domain.run import Progress
 
     row = db.row(
@@ -180,10 +195,17 @@ def run_progress(db: Database, run_id: int) -> Progress:
            FROM calls WHERE run_id = ?""",
         (run_id,),
     )
-    state: RunState | None = db.value("SELECT state FROM runs WHERE id = ?", (run_id,))
-    if row is None or state is None:
+    run = db.row("SELECT state, in_flight, attempts, left_s FROM runs WHERE id = ?", (run_id,))
+    if row is None or run is None:
         raise _no_run(run_id)
-    return Progress(**dict(row), state=state)
+    active = run["state"] == "running"
+    return Progress(
+        **dict(row),
+        state=run["state"],
+        in_flight=run["in_flight"] if active else 0,
+        attempts=run["attempts"],
+        left_s=run["left_s"] if active else None,
+    )
 
 
 def set_settings(db: Database, run_id: int, settings: RunSettings) -> None:
@@ -267,13 +289,22 @@ def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) ->
     return cursor.rowcount == 1
 
 
-def heartbeat(db: Database, run_id: int, owner: str, concurrency: int | None = None) -> None:
-    """Record that the run is alive, and its number of concurrent calls. Raises LeaseLostError when another process has
-    taken the lease."""
+class Pulse(NamedTuple):
+    """What a process that works on a run says of it: its concurrent calls, the attempts in flight and since it was planned,
+    and about how many seconds are left."""
+
+    concurrency: int
+    in_flight: int
+    attempts: int
+    left_s: float | None
+
+
+def heartbeat(db: Database, run_id: int, owner: str, pulse: Pulse | None = None) -> None:
+    """Record that the run is alive, and how. Raises LeaseLostError when another process has taken the lease."""
     cursor = db.execute(
-        """UPDATE runs SET heartbeat_at = ?, concurrency = ifnull(?, concurrency)
-           WHERE id = ? AND lease_owner = ?""",
-        (now(), concurrency, run_id, owner),
+        """UPDATE runs SET heartbeat_at = ?1, concurrency = ifnull(?2, concurrency), in_flight = ifnull(?3, in_flight),
+             attempts = ifnull(?4, attempts), left_s = ?5 WHERE id = ?6 AND lease_owner = ?7""",
+        (now(), *(pulse or (None, None, None, None)), run_id, owner),
     )
     if cursor.rowcount != 1:
         raise LeaseLostError(
@@ -356,12 +387,12 @@ def delete_run(db: Database, run_id: int) -> None:
 
 
 class RunGroup(NamedTuple):
-    """A group of one rater's runs. `request` is JSON, None for runs older than this record; `runs` has run ids by stage."""
+    """A group of one rater's runs. `request` is JSON; `runs` has run ids by stage."""
 
     id: int
     project_id: int
     rater: str
-    request: str | None
+    request: str
     runs: dict[str, int]
 
 
@@ -421,7 +452,8 @@ class OtherStage(NamedTuple):
 
 def other_stage(db: Database, run_id: int) -> OtherStage | None:
     """The other run of the group; None if there is none."""
-    row = db.row(
+    found = db.records(
+        OtherStage,
         """SELECT o.id, o.protocol, o.state, o.wanted, ifnull(o.attempt_started_at, ''),
              (SELECT count(*) FROM calls k WHERE k.run_id = o.id),
              (SELECT count(*) FROM calls k WHERE k.run_id = o.id AND k.state IN ('done', 'failed'))
@@ -429,7 +461,7 @@ def other_stage(db: Database, run_id: int) -> OtherStage | None:
            WHERE me.id = ? ORDER BY o.id LIMIT 1""",
         (run_id,),
     )
-    return OtherStage(*row) if row else None
+    return found[0] if found else None
 
 
 # ---- progress ----------------------------------------------------------------------------------------------------
@@ -576,8 +608,7 @@ def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
 
 def prompt_label(db: Database, prompt_id: int) -> str:
     """`NAME@VERSION`."""
-    label: str = db.value("SELECT name || '@' || version FROM prompts WHERE id = ?", (prompt_id,))
-    return label
+    return str(db.value("SELECT name || '@' || version FROM prompts WHERE id = ?", (prompt_id,)))
 
 
 def run_failures(db: Database, run_id: int) -> list[sqlite3.Row]:
@@ -697,11 +728,10 @@ def case_statuses(db: Database, run_id: int, aspect: str) -> list[CaseStatus]:
 
 def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int]) -> dict[int, float]:
     """case id -> the value of the run's verdict on `aspect`, for cases that have one."""
-    marks = ", ".join("?" * len(case_ids))
     return db.pairs(
-        f"""SELECT case_id, value FROM verdicts
-            WHERE case_id IN ({marks}) AND aspect = ? AND run_id = ? AND value IS NOT NULL""",
-        (*case_ids, aspect, run_id),
+        """SELECT case_id, value FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?)) AND aspect = ?
+             AND run_id = ? AND value IS NOT NULL""",
+        (json.dumps(list(case_ids)), aspect, run_id),
     )
 
 
@@ -757,7 +787,7 @@ def judges_used(db: Database) -> list[sqlite3.Row]:
     """Every judge used in this database, most recently used first. Columns: spec, runs, last_used."""
     return db.rows(
         """SELECT json_extract(judge, '$.spec') AS spec, count(*) AS runs, max(created_at) AS last_used
-           FROM runs GROUP BY 1 ORDER BY last_used DESC"""
+           FROM runs WHERE json_valid(judge) GROUP BY 1 ORDER BY last_used DESC"""
     )
 
 
@@ -765,12 +795,12 @@ def project_judges(db: Database, project_id: int) -> tuple[JudgeSpec, ...]:
     """The judges used in a project, most recently used first, each at the address of its last run."""
     from recjudge_tui.domain.judge import JudgeSpec
 
-    rows = db.rows(
-        """SELECT judge, json_extract(judge, '$.spec') AS spec
-           FROM runs WHERE project_id = ? GROUP BY spec HAVING id = max(id) ORDER BY max(id) DESC""",
+    rows = db.tuples(
+        """SELECT judge, max(id) FROM runs WHERE project_id = ? AND json_valid(judge)
+           GROUP BY json_extract(judge, '$.spec') ORDER BY 2 DESC""",
         (project_id,),
     )
-    return tuple(JudgeSpec.model_validate_json(row["judge"]) for row in rows)
+    return tuple(read_cell(JudgeSpec, judge, "runs", run_id, "judge") for judge, run_id in rows)
 
 
 def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> None:
@@ -791,10 +821,9 @@ def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
     text = db.value(
         "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?", (judge.spec, _servers(judge))
     )
-    try:
+    with suppress(ValueError):
         return None if text is None else Capabilities.model_validate_json(text)
-    except ValueError:
-        return None
+    return None
 
 
 def _servers(judge: JudgeSpec) -> str:
@@ -802,36 +831,66 @@ def _servers(judge: JudgeSpec) -> str:
     return json.dumps(sorted({url.rstrip("/") for url in judge.base_urls}))
 
 
-def seconds_a_call(db: Database, judge: str) -> float | None:
-    """Wall-clock seconds per call in the judge's last run that sent calls, at that run's concurrency. Without such a run,
-    the latency of the newest probe divided by the judge's concurrency. A probe's calls are small, so this is a low
-    estimate. None without either."""
-    seconds: float | None = db.value(
-        """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
-           WHERE ru.id = (
-             SELECT max(r.id) FROM runs r WHERE json_extract(r.judge, '$.spec') = ? AND r.seconds > 0 AND EXISTS (
-               SELECT 1 FROM calls c WHERE c.run_id = r.id AND c.state = 'done' AND c.cached_from IS NULL))
-             AND k.state = 'done' AND k.cached_from IS NULL
-           GROUP BY ru.id""",
-        (judge,),
-    ) or db.value(
-        """SELECT json_extract(record, '$.latency_s') / json_extract(record, '$.concurrency') FROM capabilities
-           WHERE judge = ? ORDER BY probed_at DESC LIMIT 1""",
-        (judge,),
-    )
-    return seconds
+class PastCall(NamedTuple):
+    """The tokens of an answered call and its seconds."""
+
+    tokens_in: int
+    tokens_cached: int | None
+    tokens_out: int
+    seconds: float
 
 
-def model_owners(db: Database, judge: JudgeSpec) -> tuple[str, ...]:
-    """What the judge's servers named as the owners of their models in its newest run that reached them."""
-    owners = db.column(
-        """SELECT o.value FROM json_each((SELECT json_extract(identity, '$.details.servers') FROM runs
-             WHERE json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)
-               AND json_type(identity, '$.details.servers') = 'array' ORDER BY id DESC LIMIT 1)) o
-           WHERE o.type = 'text'""",
-        (judge.spec, json.dumps(judge.base_urls)),
+class JudgePast(NamedTuple):
+    """What earlier runs of a judge showed: which model answered, the newest calls of the last run that asked any, and its
+    seconds per call at its concurrency."""
+
+    identity: Identity | None
+    calls: list[PastCall]
+    seconds_a_call: float | None
+
+
+def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
+    """What earlier runs of this judge at these servers showed. A stored identity that cannot be read counts as none."""
+    from recjudge_tui.domain.judge import Identity
+
+    same = "json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)"
+    who = (judge.spec, json.dumps(judge.base_urls))
+    text = db.value(
+        f"SELECT identity FROM runs WHERE {same} AND identity <> '' ORDER BY id DESC LIMIT 1", who
     )
-    return tuple(owners)
+    try:
+        identity = None if text is None else Identity.model_validate_json(text)
+    except ValueError:
+        identity = None
+    asked = "state = 'done' AND cached_from IS NULL"
+    row = db.row(
+        f"""SELECT id, seconds / (SELECT count(*) FROM calls WHERE run_id = runs.id AND {asked}) AS pace FROM runs
+            WHERE {same} AND seconds > 0 AND EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {asked})
+            ORDER BY id DESC LIMIT 1""",
+        who,
+    )
+    if row is None:
+        return JudgePast(identity, [], None)
+    calls = db.records(
+        PastCall,
+        f"""SELECT tokens_in, tokens_cached, tokens_out, latency_s FROM calls
+            WHERE run_id = ? AND {asked} AND attempts = 1 AND tokens_in > 0 AND tokens_out > 0 AND latency_s > 0
+            ORDER BY id DESC LIMIT ?""",
+        (row["id"], newest),
+    )
+    return JudgePast(identity, calls, row["pace"])
+
+
+def answered_calls(db: Database, judge: JudgeSpec, prompt_id: int) -> int:
+    """How many calls of this judge with this prompt have an answer of their own."""
+    return int(
+        db.value(
+            """SELECT count(*) FROM calls k JOIN runs r ON r.id = k.run_id
+               WHERE json_extract(r.judge, '$.spec') = ? AND r.prompt_id = ? AND k.state = 'done'
+                 AND k.cached_from IS NULL""",
+            (judge.spec, prompt_id),
+        )
+    )
 
 
 def served_models(db: Database, project_id: int, rater: str, protocols: Collection[str]) -> list[ServedModel]:

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +18,11 @@ from recjudge_tui.errors import StoreError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import (
     Database,
-    StoredRow,
     distrust,
     explained,
     is_read_only,
     now,
+    odd_json,
     open_file,
     use_wal,
 )
@@ -269,24 +270,27 @@ def inspect_file(path: Path) -> FileReport | None:
         is_empty = check_schema(db)
         checked = [str(row[0]) for row in db.rows(f"PRAGMA quick_check({_SHOWN_FAULTS})")]
         files = (path, path.with_name(f"{path.name}-wal"))
-        running: Iterable[StoredRow] = ()
-        keys: Iterable[StoredRow] = ()
+        running: list[RunningRun] = []
+        keys: list[str] = []
         if not is_empty:
-            running = db.rows(
+            checked += [error.sentences for error in islice(odd_json(db), _SHOWN_FAULTS)]
+            running = db.records(
+                RunningRun,
                 """SELECT ru.id, p.name AS project, r.name AS rater,
                      (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'planned') AS outstanding,
                      ru.lease_owner, ru.heartbeat_at
                    FROM runs ru JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id
-                   WHERE ru.state = 'running' ORDER BY ru.id"""
+                   WHERE ru.state = 'running' ORDER BY ru.id""",
             )
-            keys = db.rows(
-                """SELECT json_extract(judge, '$.api_key_env') AS name FROM runs UNION
-                   SELECT json_extract(h.value, '$[1]') FROM runs, json_each(runs.judge, '$.header_env') h ORDER BY 1"""
+            keys = db.column(
+                """WITH judges AS (SELECT judge FROM runs WHERE json_valid(judge))
+                   SELECT json_extract(judge, '$.api_key_env') FROM judges UNION
+                   SELECT json_extract(h.value, '$[1]') FROM judges, json_each(judge, '$.header_env') h ORDER BY 1"""
             )
         return FileReport(
             size=sum(part.stat().st_size for part in files if part.exists()),
             journal=str(db.value("PRAGMA journal_mode")),
             faults=tuple(line for line in checked if line != "ok"),
-            running=tuple(RunningRun(*row) for row in running),
-            key_names=tuple(row["name"] for row in keys if row["name"]),
+            running=tuple(running),
+            key_names=tuple(name for name in keys if name and isinstance(name, str)),
         )

@@ -156,12 +156,6 @@ def count_triaged(
     return db.number(f"SELECT count(*) FROM verdicts v WHERE v.id IN ({DECIDED}) AND {where}", parameters)
 
 
-def undecided(db: Database, ids: Sequence[int]) -> list[int]:
-    """The verdicts without a decision, in the same order."""
-    known = triage_states(db, ids)
-    return [key for key in ids if not known.get(key, TriageState()).decision]
-
-
 def _restate(db: Database, project_id: int, reader: str, case_id: int, aspect: str) -> None:
     """Update the reader's verdict to their last override that is not undone; delete it without one."""
     last = db.row(

@@ -34,7 +34,7 @@ from recjudge_tui.store.filters import (
     word_query,
 )
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
-from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, undecided, verdict_entries
+from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries
 
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
@@ -196,9 +196,11 @@ def _votes(
 def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
     """The first of `ids` without a decision; None if all have one."""
     for start in range(0, len(ids), _CHUNK):
-        left = undecided(db, list(ids[start : start + _CHUNK]))
-        if left:
-            return left[0]
+        chunk = list(ids[start : start + _CHUNK])
+        known = triage_states(db, chunk)
+        for key in chunk:
+            if key not in known or not known[key].decision:
+                return key
     return None
 
 
@@ -382,38 +384,30 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
     return Queue(ids, tuple(starts))
 
 
-def _against_people() -> str:
-    return f"""SELECT v.id FROM verdicts o CROSS JOIN verdicts v ON v.case_id = o.case_id AND v.aspect = o.aspect
-  WHERE o.rater_id IN {_PEOPLE} AND o.state = 'ok'
-    AND v.rater_id IN {_JUDGES} AND v.state = 'ok' AND {same_question()} AND {apart()} AND {{where}}
-  GROUP BY v.id ORDER BY max(abs(o.value - v.value)) / {width()} DESC, v.id"""
-
-
-def _split() -> str:
-    return f"""SELECT v.id FROM verdicts v WHERE {{where}} AND v.state = 'ok' AND v.rater_id IN {_JUDGES}
-    AND (v.case_id, v.aspect, {question_in("v.protocol")}) IN (
-      SELECT o.case_id, o.aspect, {question_in("o.protocol")} FROM verdicts o
-      WHERE o.rater_id IN {_JUDGES} AND o.state = 'ok' GROUP BY 1, 2, 3
-      HAVING max(o.value) - min(o.value) >= {disagreement_in("max(o.protocol)")})
-  ORDER BY v.case_id, v.aspect, v.id"""
-
-
 def _reasons() -> dict[str, tuple[str, str]]:
     """Name in a filter (of QUEUED) -> (reason, its verdicts), the most important first."""
+
+    def those(reason: str, order: str = "v.id") -> str:
+        return f"SELECT v.id FROM verdicts v WHERE {{where}} AND {reason} ORDER BY {order}"
+
+    of_judges = f"v.state = 'ok' AND v.rater_id IN {_JUDGES}"
+    against_people = f"""SELECT v.id FROM verdicts o CROSS JOIN verdicts v ON v.case_id = o.case_id AND v.aspect = o.aspect
+      WHERE o.rater_id IN {_PEOPLE} AND o.state = 'ok' AND {of_judges} AND {same_question()} AND {apart()} AND {{where}}
+      GROUP BY v.id ORDER BY max(abs(o.value - v.value)) / {width()} DESC, v.id"""
+    split = f"""{of_judges} AND (v.case_id, v.aspect, {question_in("v.protocol")}) IN (
+      SELECT o.case_id, o.aspect, {question_in("o.protocol")} FROM verdicts o
+      WHERE o.rater_id IN {_JUDGES} AND o.state = 'ok' GROUP BY 1, 2, 3
+      HAVING max(o.value) - min(o.value) >= {disagreement_in("max(o.protocol)")})"""
     unsure = f"(v.confidence IS NULL) = 0 AND v.confidence < {LOW_CONFIDENCE}"
     return {
-        "people": ("judge against people", _against_people()),
-        "split": ("judges split", _split()),
+        "people": ("judge against people", against_people),
+        "split": ("judges split", those(split, "v.case_id, v.aspect, v.id")),
         # random answers flip by chance
-        "flip": ("order flip", _those(f"v.order_consistent = 0 AND v.rater_id IN {_JUDGES}")),
-        "confidence": ("low confidence", _those(unsure, "v.confidence, v.id")),
-        "failed": ("failed", _those("v.state = 'failed'")),
-        "orders": ("gives orders", _those("v.case_id IN (SELECT value FROM json_each(:suspects))")),
+        "flip": ("order flip", those(f"v.order_consistent = 0 AND v.rater_id IN {_JUDGES}")),
+        "confidence": ("low confidence", those(unsure, "v.confidence, v.id")),
+        "failed": ("failed", those("v.state = 'failed'")),
+        "orders": ("gives orders", those("v.case_id IN (SELECT value FROM json_each(:suspects))")),
     }
-
-
-def _those(reason: str, order: str = "v.id") -> str:
-    return f"SELECT v.id FROM verdicts v WHERE {{where}} AND {reason} ORDER BY {order}"
 
 
 # ---- example sources ---------------------------------------------------------------------------------------------

@@ -21,9 +21,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import (
     Assignment,
     Task,
-    last_closed,
     mark_opened,
-    neighbour,
     next_open,
     own_tasks,
     own_verdict,
@@ -87,19 +85,17 @@ def first_view(db: Database, rater_id: int, protocol: str) -> View:
 def view_beside(db: Database, rater_id: int, protocol: str, task: Task | None, step: int) -> View | None:
     """The settled case before or after this one (from the end: the last one); past the last settled case, the first
     open one. None if there is no case in that direction."""
-    if task is None:
-        goal = last_closed(db, rater_id, protocol) if step < 0 else None
+    closed = [each for each in own_tasks(db, rater_id, protocol) if each.state != "open"]
+    if step < 0:
+        goal = next((each.id for each in closed[::-1] if task is None or each.position < task.position), None)
+    elif task is None:
+        return None
     else:
-        goal = neighbour(db, task, step)
-        if goal is None and step > 0:
-            goal = next_open(db, rater_id, protocol)
-            if goal is None and not task.revealed:
-                return _view(db, rater_id, protocol, None)
-    return (
-        None
-        if goal is None or (task is not None and goal == task.id)
-        else _view(db, rater_id, protocol, goal)
-    )
+        goal = next((each.id for each in closed if each.position > task.position), None)
+        goal = goal or next_open(db, rater_id, protocol)
+        if goal is None and not task.revealed:
+            return _view(db, rater_id, protocol, None)
+    return None if goal is None or (task and goal == task.id) else _view(db, rater_id, protocol, goal)
 
 
 def give_and_go_on(
@@ -119,7 +115,7 @@ def skip_and_go_on(
 
 def reveal_view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
     """Reveal one case, or with None all of the annotator's cases once all are settled, and show it."""
-    ids = own_tasks(db, rater_id, protocol) if task_id is None else [task_id]
+    ids = [task.id for task in own_tasks(db, rater_id, protocol)] if task_id is None else [task_id]
     reveal_tasks(db, ids)
     return _view(db, rater_id, protocol, ids[0])
 

@@ -385,7 +385,7 @@ def _live_runs(db: Database) -> list[ActiveRun]:
     """The active runs, without those whose process died."""
     if not (runs := active_runs(db)):
         return []
-    from recjudge_tui.runs.control.lease import is_active
+    from recjudge_tui.runs.lease import is_active
 
     return [run for run in runs if is_active(db, run.run_id)]
 

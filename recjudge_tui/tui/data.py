@@ -230,7 +230,7 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
     from recjudge_tui.domain.protocols import SAER
     from recjudge_tui.domain.run import RunSettings
     from recjudge_tui.reports.cases import user_lines
-    from recjudge_tui.runs.plan.context import user_view
+    from recjudge_tui.runs.context import user_view
     from recjudge_tui.store.histories import read_history
 
     user = user_view(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))

@@ -95,9 +95,7 @@ def local_judges() -> LocalJudges:
         ]
     providers = built_in()
     if any(provider.form == "gguf:FILE" and provider.is_installed() for provider in providers):
-        judges += [
-            KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)
-        ]
+        judges += [KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)]
     note = "" if judges else _NO_SERVER
     for provider in providers:
         variable = next((name for name in provider.key_variables if is_set(name)), "")

@@ -30,13 +30,9 @@ from recjudge_tui.errors import RecjudgeError, RunError, UsageError
 from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.reports.runs import cost_range, reuse_lines, short_cost, span
 from recjudge_tui.runs import start
-from recjudge_tui.runs.plan.domain import project_domain
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.series import AlreadyJudgedError
-from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
-from recjudge_tui.runs.saer.request import SaerRequest, saer_request
-from recjudge_tui.runs.saer.work import detach_saer, next_stage
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.saer import SaerPlan, SaerRequest, detach_saer, next_stage, plan_saer, saer_request
+from recjudge_tui.runs.settings import AlreadyJudgedError, project_domain, settings_for
 from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.data import any_images, explanation_systems, systems
 from recjudge_tui.store.database import Database

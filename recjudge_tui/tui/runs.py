@@ -36,8 +36,8 @@ from recjudge_tui.reports.runs import (
     worked_s,
 )
 from recjudge_tui.runs import start
-from recjudge_tui.runs.control.concurrency import step_concurrency
-from recjudge_tui.runs.control.lease import is_active, refuse_when_active, stop_and_wait
+from recjudge_tui.runs.lease import is_active, refuse_when_active, stop_and_wait
+from recjudge_tui.runs.start import step_concurrency
 from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.runs import (
     ActiveRun,
@@ -214,6 +214,10 @@ def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
         ("tokens", tokens_expected(watch.estimate, look)),
         ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
     ]
+    facts += [("judge", f"no conclusion: {line}") for line in watch.worthless]
+    if progress.attempts:
+        flying = f"{progress.in_flight} in flight{dot}" if watch.state == "running" else ""
+        facts.append(("asked", f"{flying}{quantity(progress.attempts, 'attempt')}"))
     if watch.state == "running" and (left := seconds_until(watch.waiting_until)) > 0:
         facts.append(("waits", f"{left:.0f} s more, because the server asked for a pause"))
     return facts

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli import output as progress
 from recjudge_tui.cli.app import recjudge
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import make_project, planned
 from tests.support.waiting import wait_until

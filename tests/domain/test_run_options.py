@@ -9,7 +9,7 @@ from recjudge_tui.cli.running import run
 from recjudge_tui.domain.protocols import offered, protocol_facts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.settings import settings_for
 
 BOUNDED = [option for option in RUN_OPTIONS.values() if option.bounds]
 

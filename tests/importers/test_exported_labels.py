@@ -159,7 +159,7 @@ KINDS_OF_LABELS = {
     "gpt-4,u4,t,s,error,failed,,overall\ngpt-4,u5,t,s,model_2,,,tempo\ngpt-4,u6,s,t,,failed,,overall\n",
     "games of 1": "rater,user_id,system_a,system_b,shown_first,value\ngpt-4,u1,1,model 1,1,first\n"
     "gpt-4,u1,1,model 1,model 1,first\ngpt-4,u2,-1,0,0,second\ngpt-4,u3,A,B,A,first\ngpt-4,u4,tie,0,tie,tie\n",
-    "letters": "rater,user_id,system_a,system_b,value\nanna,u1,B,C,C\nanna,u2,B,C,1\nanna,u3,Tie,x,0\nben,u4,A,1,A\n"
+    "letters": "rater,user_id,system_a,system_b,value\nanna,u1,B,C,C\nanna,u2,B,C,A\nanna,u3,Tie,x,draw\nben,u4,A,1,A\n"
     "ben,u5,1,A,1\nben,u6,-1,B,B\n",
     "counts": "rater,system_a,system_b,wins,ties,losses,failed\ngpt-4,s,t,3,1,2,1\n",
     "adversarial": "rater,user_id,system_a,system_b,value\nanna,u1,foreign:s,own:s,own:s\n",

@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError, PromptError
-from recjudge_tui.importers.values import html_text
-from recjudge_tui.importers.reader import json_keys
 from recjudge_tui.importers.layout import load_declaration
-from recjudge_tui.importers.reader import contents_of, sample_of, saved_input
-from recjudge_tui.importers.columns import KNOWN
+from recjudge_tui.importers.reader import contents_of, json_keys, sample_of, saved_input
+from recjudge_tui.importers.values import html_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import read_prompt
 from tests.support.importing import Load

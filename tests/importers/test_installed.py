@@ -12,23 +12,22 @@ import pytest
 
 MODULE = '''
 """Clicks as `#clicks`, then two words a line."""
-from recjudge_tui.importers.layout import Layout, LocatedRecord
+from recjudge_tui.importers.layout import Layout
 from recjudge_tui.importers.reader import text_lines
-from recjudge_tui.domain.records import Event
 
 
 def fits(sample, kind):
     return sample.text.startswith("#clicks")
 
 
-def read(request):
+def rows(request):
     for line, text in enumerate(text_lines(request.path), start=1):
         if not text.startswith("#"):
             user, item = text.split()
-            yield LocatedRecord(line, Event(user_id=user, item_id=item, type="click"))
+            yield line, {"user_id": user, "item_id": item, "type": "click"}
 
 
-CLICKS = Layout("clicks", ("events",), "two words a line after #clicks", fits, read)
+CLICKS = Layout("clicks", ("events",), "two words a line after #clicks", fits, rows)
 '''
 INFO = "recjudge_clicks-1.0.dist-info"
 
@@ -72,7 +71,7 @@ def test_it_is_guessed_and_named(site: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     assert "log.txt: 2 rows read, 2 stored, 0 skipped, 0 unchanged · layout clicks" in done.stderr
     again = _import(site, tmp_path, "--as", "events", "--layout", "clicks")
-    assert "already imported as import 1 of this project" in again.stderr
+    assert "as import 1 of this project, nothing changed" in again.stderr
 
 
 def test_its_file_is_refused_as_something_else(site: Path, tmp_path: Path) -> None:

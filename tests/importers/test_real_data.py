@@ -105,3 +105,11 @@ def test_html_made_text_is_the_text_that_was_released(db: Database, data: Path, 
     import_files(db, "z", [data / "zhang2024" / "explanations.csv"], "explanations", mapping=mapping)
     rows = db.rows("SELECT text, reference FROM explanations")
     assert all("".join(row["text"].split()) == "".join(row["reference"].split()) for row in rows)
+
+
+def test_the_names_of_a_folder_are_imported_as_the_folder(db: Database, data: Path) -> None:
+    folder = data / "zhang2024"
+    names = import_paths(db, "names", sorted(folder.glob("*.csv")), None)
+    whole = import_paths(db, "folder", [folder], None)
+    assert [(s.kind, s.stored, s.skipped) for s in names] == [(s.kind, s.stored, s.skipped) for s in whole]
+    assert sum(s.stored for s in names) == 140 + 40 + 2_536 + 30_423

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
+from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.layout import Layout, LocatedRecord, Request, Sample
-from recjudge_tui.importers.reader import text_lines
+from recjudge_tui.importers.layout import Layout, Request
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.importers.reader import Sample, text_lines
 from recjudge_tui.importers.registry import layouts
+from recjudge_tui.importers.values import Row
 from recjudge_tui.store.database import Database
 
 
@@ -21,23 +22,21 @@ def _fits(sample: Sample, kind: ImportKind) -> bool:
     return sample.text.startswith("#clicks")
 
 
-def _read(request: Request) -> Iterator[LocatedRecord]:
+def _rows(request: Request) -> Iterator[Row]:
     for line, text in enumerate(text_lines(request.path), start=1):
         if not text.startswith("#"):
             user, item = text.split()
-            yield LocatedRecord(line, Event(user_id=user, item_id=item, type="click"))
+            yield line, {"user_id": user, "item_id": item, "type": "click"}
 
 
-CLICKS = Layout("clicks", ("events",), "two words a line", _fits, _read)
+CLICKS = Layout("clicks", ("events",), "two words a line", _fits, _rows)
 
 
-def _read_slates(request: Request) -> Iterator[LocatedRecord]:
-    yield LocatedRecord(1, Slate(user_id="u", system=request.system or "s", items=(RankedItem(item_id="1"),)))
+def _nothing_right(_request: Request) -> Iterator[Row]:
+    yield 1, {"user_id": "u", "system": "s"}
 
 
-BROKEN = Layout(
-    "broken", ("events", "lists"), "gives lists for everything", lambda sample, kind: False, _read_slates
-)
+BROKEN = Layout("broken", ("events", "lists"), "lacks columns", lambda sample, kind: False, _nothing_right)
 
 
 @pytest.fixture
@@ -67,22 +66,22 @@ def test_a_third_partys_layout_is_guessed_and_named(installed: Path, db: Databas
         import_files(db, "p", [file], "items", layout="clicks")
 
 
-def test_a_layout_that_gives_whole_lists(installed: Path, db: Database) -> None:
+def test_a_layout_whose_rows_lack_a_column(installed: Path, db: Database) -> None:
     file = installed / "log.txt"
     file.write_text("anything\n")
-    assert import_files(db, "p", [file], "lists", layout="broken", system="x").stored == 1
-    with pytest.raises(InputError, match="returned a Slate instead of a Event"):
+    with pytest.raises(InputError, match="does not have type, item_id"):
         import_files(db, "p", [file], "events", layout="broken")
 
 
 @pytest.mark.parametrize(
     ("target", "says"), [("other_importers:NOPE", "cannot be loaded"), ("other_importers:NOT_ONE", "is not a recjudge")]
 )  # fmt: skip
-def test_a_broken_package(installed: Path, target: str, says: str) -> None:
+def test_a_broken_package_is_left_out(installed: Path, db: Database, target: str, says: str) -> None:
     points = installed / "site" / "other_importers-1.0.dist-info" / "entry_points.txt"
     points.write_text(f"[recjudge.importers]\nbad = {target}\n")
+    assert "bad" not in {layout.name for layout in layouts()}
     with pytest.raises(UsageError, match=says):
-        layouts()
+        import_files(db, "p", [points], "events", layout="bad")
 
 
 def test_every_layout_is_documented() -> None:

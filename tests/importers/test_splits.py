@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.importers.reader import is_test_split
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.importers.reader import is_test_split
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 

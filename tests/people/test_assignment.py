@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.people.annotation import assign
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import task_of
@@ -87,7 +87,7 @@ def test_two_a_case_and_the_same_again_in_another_file(tmp_path: Path) -> None:
 
 def test_a_sample_is_of_judged_cases_and_one_per_user_first(db: Database) -> None:
     project = films(db, 9, ("als", "bpr", "pop"))
-    plan_run(db, RunRequest(project, RULES, settings_for("pairwise", sample=12, seed=3)))
+    plan_run(db, RunRequest(project, RULES, settings_for("pairwise", sample=4, seed=3)))
     work(db, db.value("SELECT max(id) FROM runs"))
     seen = {row[0] for row in db.rows("SELECT case_id FROM verdicts")}
     users = db.value("SELECT count(DISTINCT user_id) FROM cases WHERE id IN (SELECT case_id FROM verdicts)")

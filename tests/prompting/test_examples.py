@@ -10,7 +10,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.prompting.drafts import example_of_verdict, with_case_example
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, list_prompts
 from recjudge_tui.store.triage import record

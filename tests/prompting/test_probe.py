@@ -7,7 +7,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.prompting.trial import probe
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import save_capabilities
 from tests.support.runs import calls, make_project, planned

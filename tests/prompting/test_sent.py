@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.prompting.trial import sent_text, sent_verdict
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support import runs
 from tests.support.stub_server import answer, completion, serving

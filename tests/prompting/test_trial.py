@@ -9,7 +9,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError
 from recjudge_tui.prompting import trial as trial_module
 from recjudge_tui.prompting.trial import try_prompt
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt
 from tests.support.requests import sent_request

@@ -11,7 +11,7 @@ from recjudge_tui.domain.calls import Answer, Sampling
 from recjudge_tui.domain.material import UserView
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols import absolute, explanation
-from recjudge_tui.runs.engine.adjudication import voted
+from recjudge_tui.runs.record import voted
 from tests.support.cases import SHOPPER, explained, listed, reply, shipped
 
 FILMS = shipped("explanation-media")

@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.reports.early_stopping import run_stopping_status
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.runs import run_row
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, planned

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.schema import connect
 from tests.builder import Built

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from recjudge_tui.errors import RunError
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.start import change_budget
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.start import change_settings
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress
 from tests.support.commands import ran
@@ -64,6 +64,6 @@ def test_a_budget_is_refused_if_an_impossible_cost_is_stored(
     run = planned(db, RULES)
     work(db.path, run)
     db.execute("UPDATE calls SET cost_usd = 9e999, state = 'planned' WHERE id = 1")
-    change_budget(db, run, 5.0)
+    change_settings(db, run, budget_usd=5.0)
     with pytest.raises(RunError, match="the budget of this run cannot be enforced"):
         work(db.path, run)

@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.reports.leaderboard import METHODS as BOARDS
 from recjudge_tui.reports.methods import references
 from recjudge_tui.reports.metrics import METRICS
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import reveal_tasks

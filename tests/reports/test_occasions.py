@@ -14,7 +14,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import biases_table
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect

@@ -22,7 +22,7 @@ from recjudge_tui.judges.rules.faults import ISSUE_OF
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, render
 from recjudge_tui.reports.declare import make
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database

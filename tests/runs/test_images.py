@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
@@ -173,7 +173,7 @@ def test_runs_with_and_without_images_are_two_series(shop: Database) -> None:
 
 
 def test_what_was_shown_is_exported_and_can_be_imported_again(shop: Database, tmp_path: Path) -> None:
-    run = planned(shop, OPENAI, images=True, limit=1)
+    run = planned(shop, OPENAI, images=True, limit=1, systems=("als",))
     target = tmp_path / "images.csv"
     recjudge_says("export", "-p", "films", "images", "-o", str(target), "--db", str(shop.path))
     with target.open(newline="", encoding="utf-8") as file:

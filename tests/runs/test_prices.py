@@ -9,11 +9,22 @@ import pytest
 
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.providers.claude import usage_of
-from recjudge_tui.runs.prices import Price, cost_at, cost_of, price_of, require_price
+from recjudge_tui.runs.prices import Price, cost_at, price_of, require_price
 
 HOSTED = JudgeSpec(spec="openai:big")
+
+
+def cost_of(judge: JudgeSpec, usage: Usage) -> float | None:
+    return cost_at(price_of(judge), usage)
+
+
+def per_million(spec: str, **address: tuple[str, ...]) -> tuple[float, float, float]:
+    """Dollars for a million tokens read, read from the cache, and written, in short calls."""
+    price = price_of(JudgeSpec.model_construct(**{"spec": spec, "base_urls": (), **address}))
+    assert price is not None
+    return 1000 * price.cost(1000, 0), 1000 * price.cost(1000, 0, 1000), 1000 * price.cost(0, 1000)
 
 
 @pytest.fixture
@@ -50,12 +61,15 @@ def test_what_the_vendor_stores_in_its_cache_has_a_price_of_its_own(
     }
     usage = usage_of(counts, *counts)
     assert (usage.input, usage.cached_input, usage.cache_written) == (1_000_000, 600_000, 100_000)
-    live = 0.3 * 3 + 0.6 * 0.3 + 0.1 * 3 * 1.25 + 0.01 * 15
+    # above 200,000 tokens twice the price, and half more for the reply
+    live = 0.3 * 6 + 0.6 * 0.6 + 0.1 * 6 * 1.25 + 0.01 * 22.5
     assert cost_of(claude, usage) == pytest.approx(live)
-    assert cost_of(claude, usage, batch=True) == pytest.approx(live / 2)
     price = price_of(claude)
     assert price is not None
-    assert price.most(1_000_000, 10_000) == pytest.approx(3 * 1.25 + 0.15), (
+    assert cost_at(price.in_batch(), usage) == pytest.approx(live / 2)
+    assert price.cost(200_000, 1000) == pytest.approx(0.2 * 3 + 0.001 * 15)
+    assert price.of_calls(10, 1_000_000, 10_000) == pytest.approx(3 + 0.15), "call by call"
+    assert price.most(100_000, 10_000) == pytest.approx(0.3 * 1.25 + 0.15), (
         "a budget must be kept, whatever is stored"
     )
     table.write_text('["openai:big"]\ninput = 2\noutput = 8\n', encoding="utf-8")
@@ -94,14 +108,14 @@ def test_list_prices_are_shipped_and_the_users_own_stand_over_them(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert per_million("openai:gpt-4o") == pytest.approx((2.5, 1.25, 10.0))
     shipped = price_of(JudgeSpec(spec="openai:gpt-4o"))
     assert shipped is not None
-    assert (shipped.input, shipped.cached_input, shipped.output) == (2.5, 1.25, 10.0)
-    assert "list price" in shipped.source
-    table.write_text('["openai:gpt-4o"]\ninput = 1\noutput = 2\n', encoding="utf-8")
+    assert shipped.source.startswith("list price, genai-prices ")
+    table.write_text('"openai:gpt-4o" = { input = 1, output = 2 }\n', encoding="utf-8")
     own = price_of(JudgeSpec(spec="openai:gpt-4o"))
     assert own is not None
-    assert (own.input, own.source) == (1.0, str(table))
+    assert (own.cost(1_000_000, 0), own.source) == (1.0, str(table))
 
 
 def test_a_list_price_is_not_the_price_of_another_server(
@@ -110,18 +124,21 @@ def test_a_list_price_is_not_the_price_of_another_server(
     assert price_of(JudgeSpec(spec="openai:gpt-4o", base_urls=("https://gateway.example.com/v1",))) is None
     monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example.com/v1")
     assert price_of(JudgeSpec(spec="openai:gpt-4o")) is None
+    assert per_million("openai:openai/gpt-4o", base_urls=("https://openrouter.ai/api/v1",))[0] > 0
 
 
 @pytest.mark.parametrize(
     ("spec", "prices"),
     [
+        ("openai:gpt-5.2", (1.75, 0.175, 14.0)),
         ("openai:gpt-4o-2024-08-06", (2.5, 1.25, 10.0)),
-        ("openai:gpt-4o-2024-05-13", (5.0, None, 15.0)),
+        ("openai:gpt-4o-2024-05-13", (5.0, 5.0, 15.0)),
         ("openai:gpt-4.1-mini-2025-04-14", (0.4, 0.1, 1.6)),
+        ("anthropic:claude-sonnet-5", (2.0, 0.2, 10.0)),
         ("anthropic:claude-sonnet-4-5-20250929", (3.0, 0.3, 15.0)),
         ("anthropic:claude-3-5-haiku-latest", (0.8, 0.08, 4.0)),
-        ("bedrock:anthropic.claude-3-5-sonnet-20241022-v2:0", (3.0, 0.3, 15.0)),
         ("bedrock:us.anthropic.claude-3-7-sonnet-20250219-v1:0", (3.0, 0.3, 15.0)),
+        ("bedrock:global.anthropic.claude-opus-4-1-20250805-v1:0", (15.0, 1.5, 75.0)),
         ("bedrock:global.anthropic.claude-sonnet-4-5-20250929-v1:0", (3.0, 0.3, 15.0)),
         ("bedrock:eu.anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 0.33, 16.5)),
         ("bedrock:anthropic.claude-opus-4-6-v1", (5.5, 0.55, 27.5)),
@@ -132,22 +149,18 @@ def test_a_list_price_is_not_the_price_of_another_server(
         ("bedrock:us.amazon.nova-pro-v1:0", (0.8, 0.2, 3.2)),
     ],
 )
-def test_a_dated_name_and_one_on_bedrock_have_the_price_of_their_family(
-    table: Path, monkeypatch: pytest.MonkeyPatch, spec: str, prices: tuple[float, float | None, float]
+def test_current_dated_and_bedrock_names_have_a_list_price(
+    table: Path, monkeypatch: pytest.MonkeyPatch, spec: str, prices: tuple[float, float, float]
 ) -> None:
     for provider in ("OPENAI", "ANTHROPIC", "BEDROCK"):
         monkeypatch.delenv(f"{provider}_BASE_URL", raising=False)
-    price = price_of(JudgeSpec(spec=spec))
-    assert price is not None
-    assert (price.input, price.cached_input, price.output) == pytest.approx(prices)
+    assert per_million(spec) == pytest.approx(prices)
     require_price(JudgeSpec(spec=spec))
 
 
 @pytest.mark.parametrize(
     "spec",
     [
-        "openai:gpt-4o-audio-preview",
-        "openai:ft:gpt-4o-2024-08-06:us::abc",
         "openai:gpt-4o-20",
         "anthropic:claude-sonnet-9-5-20290929",
         "bedrock:anthropic.claude-v2:1",
@@ -162,14 +175,21 @@ def test_another_model_is_no_family(table: Path, monkeypatch: pytest.MonkeyPatch
     assert price_of(JudgeSpec.model_construct(spec=spec, base_urls=())) is None
 
 
-def test_the_source_of_a_familys_price_names_the_family(table: Path) -> None:
-    price = price_of(JudgeSpec(spec="bedrock:us.anthropic.claude-3-7-sonnet-20250219-v1:0"))
-    assert price is not None
-    assert price.source == "list price of June 2026, as anthropic:claude-3-7-sonnet"
+def test_the_users_price_of_a_family_is_named(table: Path) -> None:
     table.write_text('["anthropic:claude-3-7-sonnet"]\ninput = 1\noutput = 2\n', encoding="utf-8")
     own = price_of(JudgeSpec(spec="bedrock:us.anthropic.claude-3-7-sonnet-20250219-v1:0"))
     assert own is not None
-    assert (own.input, own.output) == (1.0, 2.0)
+    assert own.cost(1_000_000, 1_000_000) == 3
+    assert own.source == f"{table}, as anthropic:claude-3-7-sonnet"
+
+
+def test_a_budget_names_the_line_to_write(table: Path) -> None:
+    with pytest.raises(RunError, match="budget needs the price") as raised:
+        require_price(HOSTED)
+    where, _, line = raised.value.next_step.partition(": ")
+    assert str(table) in where
+    table.write_text(line, encoding="utf-8")
+    require_price(HOSTED)
 
 
 @pytest.mark.parametrize("amount", ["nan", "inf", "-inf", "-1.0", "true", '"12"'])
@@ -208,7 +228,7 @@ def test_a_mistake_in_the_prices_is_named_with_its_line(
 
 
 def test_of_two_costs_the_higher_counts() -> None:
-    price = Price(100.0, 1000.0, None, "ours")
+    price = Price("ours", {"input": 100.0, "output": 1000.0})
     usage = Usage(input=1000, output=100)
     assert cost_at(price, usage) == pytest.approx(0.2)
     assert cost_at(price, usage.model_copy(update={"cost_usd": 0.01})) == pytest.approx(0.2)

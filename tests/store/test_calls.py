@@ -99,7 +99,7 @@ def test_only_what_was_answered_well_and_first_hand_is_served_again(db: Database
 
 
 def test_the_cost_of_a_failed_attempt_is_added_to_the_next_one(db: Database) -> None:
-    run = planned(db, limit=1)
+    run = planned(db, limit=1, systems=("als",))
     save_outcome(db, failed(db, run))
     with db.transaction():
         case = calls(db, run)[0]["case_id"]
@@ -117,7 +117,7 @@ def test_the_cost_of_a_failed_attempt_is_added_to_the_next_one(db: Database) -> 
 
 
 def test_a_verdict_is_written_once_with_the_flags_of_its_calls(db: Database) -> None:
-    run = planned(db, limit=1)
+    run = planned(db, limit=1, systems=("als",))
     outcome = done(db, run)
     save_outcome(db, outcome)
     rater = run_row(db, run)["rater_id"]

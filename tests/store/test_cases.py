@@ -132,7 +132,7 @@ def test_equal_content_is_kept_once_and_comes_back_as_it_was(db: Database) -> No
         SlateView.model_validate_json(db.value("SELECT content FROM snapshots WHERE id = ?", (first,)))
         == view
     )
-    run = planned(db, limit=1)
+    run = planned(db, limit=1, systems=("als",))
     case = calls(db, run)[0]["case_id"]
     material = load_material(db, run, case, 4)
     assert (material.kind, len(material.slates), material.user.user_id) == ("list", 1, "u00")

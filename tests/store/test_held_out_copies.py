@@ -14,8 +14,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.data import data_texts, event_counts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies, load_evaluation_data, read_history, training_counts

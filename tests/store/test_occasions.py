@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ import pytest
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.reports.cases import case_page
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.users import NOT_BEFORE
+from recjudge_tui.runs.cases import NOT_BEFORE
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.case_detail import case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
@@ -93,13 +94,13 @@ def test_pairs_are_made_within_one_context_and_time(films: Database) -> None:
     }
 
 
-def test_a_sample_draws_one_occasion_of_each_user_first(films: Database) -> None:
+def test_a_sample_has_every_occasion_of_its_users(films: Database) -> None:
     visits = [(f"v{n}", f"2024-05-1{n}") for n in range(5)]
-    for user in ("u", "w"):
+    for user in ("u", "w", "x"):
         add(films, *(("a", "i1", *visit) for visit in visits), user=user)
     run = planned(films, RULES, "pointwise", sample=2, no_history=True)
     rows = films.rows("SELECT user_id FROM run_cases JOIN cases ON id = case_id WHERE run_id = ?", (run,))
-    assert sorted(row[0] for row in rows) == ["u", "w"]
+    assert sorted(Counter(row[0] for row in rows).values()) == [5, 5]
 
 
 def shown(db: Database, run_id: int) -> list[tuple[str, ...]]:

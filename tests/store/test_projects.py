@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import (
     Outcome,

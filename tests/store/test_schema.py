@@ -13,7 +13,7 @@ import pytest
 import sqlite_utils
 
 from recjudge_tui.errors import StoreError
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import _ours, check_schema, connect, inspect_file
 from tests.support.fork_server import ForkedProcess

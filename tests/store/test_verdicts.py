@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import StoreError
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import ensure_rater

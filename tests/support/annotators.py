@@ -51,7 +51,7 @@ def desk(db: Database, who: str, protocol: str = "pairwise") -> Assignment:
 
 
 def tasks(db: Database, who: str, protocol: str = "pairwise") -> list[int]:
-    return own_tasks(db, desk(db, who, protocol).rater_id, protocol)
+    return [task.id for task in own_tasks(db, desk(db, who, protocol).rater_id, protocol)]
 
 
 def first_option(options: tuple[AnswerOption, ...]) -> AnswerOption:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress
 from tests.support.runs import planned

@@ -8,8 +8,8 @@ from typing import Any
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
 from tests.support.runs import calls, plan_run

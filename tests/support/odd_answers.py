@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import calls, planned
 from tests.support.stub_server import answer, completion, serving

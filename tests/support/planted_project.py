@@ -10,10 +10,10 @@ from typing import Any
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import PLANTED
 from recjudge_tui.domain.material import SlateView
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import Plan, RunRequest
-from recjudge_tui.runs.plan.requests import build_request, setup_of
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.cases import build_request, setup_of
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import Plan, RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.domain.calls import Request
-from recjudge_tui.runs.plan.requests import build_request, setup_of
+from recjudge_tui.runs.cases import build_request, setup_of
 from recjudge_tui.store.calls import CallKey
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_row

@@ -22,7 +22,7 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.judges.registry import make_judge, trust_typed
 from recjudge_tui.runs import start
-from recjudge_tui.runs.plan.plan import Plan, RunRequest
+from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.runs import run_row

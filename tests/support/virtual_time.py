@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from recjudge_tui.runs.control import limits
+from recjudge_tui.runs import limits
 
 T = TypeVar("T")
 # no wait of a test is as long

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import planned
 from tests.support.stub_server import completion

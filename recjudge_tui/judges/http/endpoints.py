@@ -14,7 +14,6 @@ import httpx
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, UsageError
-from recjudge_tui.judges.base import WORKER
 from recjudge_tui.judges.http.failures import UnreachableError
 
 T = TypeVar("T")
@@ -38,16 +37,16 @@ class Endpoints:
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         self._all = [Endpoint(url) for url in dict.fromkeys(urls)]
-        # worker -> the server that answered its last call
+        # seat -> the server that answered its last call
         self._kept: dict[int, Endpoint] = {}
 
     @property
     def urls(self) -> tuple[str, ...]:
         return tuple(endpoint.url for endpoint in self._all)
 
-    async def call(self, action: Callable[[str], Awaitable[T]]) -> T:
+    async def call(self, action: Callable[[str], Awaitable[T]], seat: int | None = None) -> T:
         """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that answered
-        the last call of this worker (`WORKER`).
+        the last call of this `Request.seat`.
 
         An endpoint without a connection (`UnreachableError`: nothing was sent) is set aside for 5 s and the next one
         is tried. When all are set aside, the one due first is tried anyway, so a single server is always asked.
@@ -55,7 +54,7 @@ class Endpoints:
         """
         tried: list[Endpoint] = []
         while True:
-            endpoint = self._choose(tried)
+            endpoint = self._choose(tried, seat)
             known_until = endpoint.aside_until
             endpoint.in_flight += 1
             try:
@@ -68,8 +67,8 @@ class Endpoints:
             else:
                 if endpoint.aside_until == known_until:  # otherwise it was paused during this call
                     endpoint.aside_until = 0.0
-                if (worker := WORKER.get()) is not None:
-                    self._kept[worker] = endpoint
+                if seat is not None:
+                    self._kept[seat] = endpoint
                 return result
             finally:
                 endpoint.in_flight -= 1
@@ -91,11 +90,10 @@ class Endpoints:
             error.retry_after = max(0.0, due - time.monotonic()) if len(self._all) > 1 else error.retry_after
         return error
 
-    def _choose(self, tried: list[Endpoint]) -> Endpoint:
+    def _choose(self, tried: list[Endpoint], seat: int | None) -> Endpoint:
         alive = [e for e in self._all if e not in tried and self._alive(e)]
         if alive:
-            worker = WORKER.get()
-            kept = None if worker is None else self._kept.get(worker)
+            kept = None if seat is None else self._kept.get(seat)
             return min(alive, key=lambda e: (e.in_flight, e is not kept))
         return min(self._all, key=lambda e: e.aside_until)
 

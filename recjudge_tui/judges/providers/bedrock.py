@@ -94,7 +94,7 @@ class BedrockJudge(VendorJudge):
             raise JudgeError("The judge bedrock was asked before it was prepared")
         sent = self._parameters(request)
         converse = partial(self._converse, self._body(request, sent), sent, deadline)
-        answer, latency_s = await self._endpoints.call(converse)
+        answer, latency_s = await self._endpoints.call(converse, request.seat)
         try:
             return self._reply(sent, answer, latency_s)
         except CallError as error:

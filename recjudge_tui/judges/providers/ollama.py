@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import httpx
 
@@ -76,6 +76,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
     concurrency = 1
     chat_path = "/api/chat"
     default_key = DEFAULT_KEY
+    repetition_penalty: ClassVar[dict[str, Any]] = {"options": {"repeat_penalty": 1.3}}
 
     def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
         super().__init__(spec, urls)

@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -15,7 +15,6 @@ from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.calls import Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import CallError, JudgeError, UsageError
-from recjudge_tui.judges.base import LANE
 from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import checked_url, under
 from recjudge_tui.judges.http.failures import ServerError
@@ -95,6 +94,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     batch_path = "/v1/chat/completions"
     default_key = "OPENAI_API_KEY"
     keyed_host = "api.openai.com"
+    repetition_penalty: ClassVar[dict[str, Any]] = {"frequency_penalty": 1.0}
 
     def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
         super().__init__(spec, urls)
@@ -176,13 +176,13 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
 
     def _body(self, request: Request) -> RequestBody:
         frame = self._frame(request)
-        return RequestBody(frame.body(request.messages, self._slot()), frame.sent, frame.recorded)
+        return RequestBody(frame.body(request.messages, self._slot(request)), frame.sent, frame.recorded)
 
-    def _slot(self) -> int | None:
+    def _slot(self, request: Request) -> int | None:
         """The slot of llama.cpp's server that belongs to the worker that asks: it remembers that worker's last prompt."""
-        lane = LANE.get()
-        owned = lane is not None and self.slots is not None and lane < self.slots and len(self.urls) == 1
-        return lane if owned else None
+        seat = request.seat
+        owned = seat is not None and self.slots is not None and seat < self.slots and len(self.urls) == 1
+        return seat if owned else None
 
     def _frame(self, request: Request) -> BodyFrame:
         """The frame of the last body if it fits this request too, as it does for most calls of a run."""

@@ -54,24 +54,28 @@ def split_thinking(content: str, thinking: str) -> tuple[str, str]:
 
 
 def check_ending(text: str, thinking: str, *, cut: bool) -> None:
-    """Raise CallError for an answer that is missing (`empty`, `thinking`) or cut off at the token cap (`length`).
+    """Raise CallError for an answer that is missing (`empty`, `thinking`) or cut off at the token cap (`length`), with what
+    it said.
 
     A complete JSON object passes even if the server says that it stopped at the cap.
     """
     if text.strip():
-        if cut and not _is_json(text):
-            raise CallError(
-                "length", "The answer was cut off at the token cap", one_line(text[-120:]), "Raise the cap."
-            )
-        return
-    if cut and thinking:
-        raise CallError(
+        if not cut or _is_json(text):
+            return
+        error = CallError(
+            "length", "The answer was cut off at the token cap", one_line(text[-120:]), "Raise the cap."
+        )
+    elif cut:
+        error = CallError(
             "thinking",
             "The model spent the whole token cap on thinking",
-            f"{len(thinking)} characters of thinking, no answer.",
+            f"{len(thinking):,} characters of thinking, no answer.",
             "Raise the cap, or switch thinking off at the server.",
         )
-    raise CallError("empty", "The answer is empty", "The server sent no text.", retry=True)
+    else:
+        raise CallError("empty", "The answer is empty", "The server sent no text.", retry=True)
+    error.text, error.thinking = text, thinking
+    raise error
 
 
 def looks_like_object(text: str) -> bool:

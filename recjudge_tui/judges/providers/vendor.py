@@ -204,7 +204,8 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     async def _attempt(self, request: Request, deadline: float) -> Reply:
         body = self._body(request)
-        url, response, latency_s = await self._endpoints.call(partial(self._post, body.content, deadline))
+        post = partial(self._post, body.content, deadline)
+        url, response, latency_s = await self._endpoints.call(post, request.seat)
         if response.status_code == 200:
             return self._read_counted(response, url, request, body, latency_s)
         error = error_of(response)

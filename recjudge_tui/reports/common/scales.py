@@ -54,9 +54,9 @@ def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -
     of which there are only counts."""
     wanted = {*questions}
     by_rater = grouped(
-        ((count.rater, count.protocol), ((count.first, count.second), count.calls))
-        for count in one_order_counts(db, project_id)
-        if (count.rater, count.protocol) in {question[:2] for question in wanted}
+        ((rater, protocol), ((first, second), calls))
+        for rater, protocol, first, second, calls in one_order_counts(db, project_id)
+        if (rater, protocol) in {question[:2] for question in wanted}
     )
     notes = []
     for (rater, protocol), counts in by_rater.items():

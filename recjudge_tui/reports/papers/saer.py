@@ -17,7 +17,7 @@ from recjudge_tui.reports.common.table import Note, Row, Table, columns, titled
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.store.ratings import project_raters
-from recjudge_tui.store.runs import run_row, run_summary
+from recjudge_tui.store.runs import case_count, run_row, run_summary
 
 _MOST = 8
 _COST = columns(
@@ -30,7 +30,8 @@ _COST = columns(
 @dataclass(frozen=True)
 class Stages:
     """The runs of the two stages; `second` is None if it was not run, and `why_none` says why. `left_out`: the systems that
-    the first stage kept out of the second, with their shares of the lowest label, all above `threshold`."""
+    the first stage kept out of the second, with their shares of the lowest label, all above `threshold`. `human_price` is
+    what a person is paid for one of these cases."""
 
     rater: str
     first: int
@@ -38,6 +39,7 @@ class Stages:
     left_out: Mapping[str, float] = field(default_factory=dict)
     threshold: float | None = None
     why_none: str = ""
+    human_price: float | None = None
 
 
 def saer_page(project: Project, stages: Stages) -> Page:
@@ -180,7 +182,19 @@ def _cost(project: Project, stages: Stages) -> Table:
         Note(f"{row['failed']} calls of run {row['run']} failed", "warning", Step("retry", {"run": str(row["run"])}))
         for row in rows if row["failed"]
     ]  # fmt: skip
-    return Table("Cost and time", _COST, (*rows, total | {"note": ""}), tuple(failed))
+    notes: list[Note] = list(failed)
+    if stages.human_price is not None:
+        runs = [run for run in (stages.first, stages.second) if run is not None]
+        cases = sum(case_count(project.db, run) for run in runs)
+        people = f"people would cost {money(cases * stages.human_price)} for the same {cases:,} cases"
+        paid = total["cost_usd"]
+        share = (
+            f", of which the judge's price is {paid / (cases * stages.human_price):.2%}"
+            if isinstance(paid, float)
+            else ""
+        )
+        notes.append(Note(f"at {money(stages.human_price)} a case, {people}{share}"))
+    return Table("Cost and time", _COST, (*rows, total | {"note": ""}), tuple(notes))
 
 
 def _sum(values: Sequence[object]) -> float | None:

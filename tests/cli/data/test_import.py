@@ -27,7 +27,7 @@ def test_a_folder_in_one_command(tmp_path: Path) -> None:
     (folder / "ratings.dat").write_text(samples.RATINGS_DAT)
     result = run(tmp_path, str(folder))
     assert (result.exit_code, result.stdout) == (0, "")
-    assert [line.partition(" · ")[0] for line in result.stderr.splitlines()] == [
+    assert [line.partition(" · ")[0] for line in result.stderr.splitlines() if "rows read" in line] == [
         f"{kind}: {folder / name}: 3 rows read, 3 stored, 0 skipped, 0 unchanged"
         for kind, name in (("items", "movies.dat"), ("users", "users.dat"), ("events", "ratings.dat"))
     ]

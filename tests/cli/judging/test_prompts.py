@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.support.runs import RULES, make_project, planned, ran

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.running import robustness
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.support.adversarial_project import make_taste_project

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
+from recjudge_tui.runs.engine import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress
 from recjudge_tui.store.schema import connect
@@ -44,10 +44,6 @@ def test_a_run_prints_the_estimate_then_one_line_for_scripts(db: Database) -> No
     assert err.splitlines() == [
         "rules · prompt pointwise-media@1 · 6 cases, 6 calls",
         "cost $0 (no language model) · time unknown until the first run of this judge",
-        (
-            "this project's domain is not set: the prompt says “films, series, books or music” and “watched,"
-            " read or heard”; choose one with --domain films|books|music|news|places|shop"
-        ),
         "left out: 2 × user without history",
     ]
     assert len(verdicts(db, 1)) == 6

@@ -26,17 +26,11 @@ def test_the_page_is_on_stdout_and_everything_else_is_not(db: Database, tmp_path
     assert code == 0
     assert out.startswith("SAER: films, judged by rules\n")
     assert out.index("Every list alone") < out.index("Lists in pairs") < out.index("Cost and time")
-    unknown = (
-        "  this project's domain is not set: the prompt says “films, series, books or music” and “watched,"
-        " read or heard”; choose one with --domain films|books|music|news|places|shop"
-    )
     assert err.splitlines() == [
         "pointwise: rules · prompt pointwise-media@1 · 12 cases, 12 calls",
         "  cost $0 (no language model) · time unknown until the first run of this judge",
-        unknown,
         "pairwise: rules · prompt pairwise-media@1 · 6 cases, 12 calls",
         "  cost $0 (no language model) · time unknown until the first run of this judge",
-        unknown,
         "together: 24 calls · cost $0 (no language model) · time unknown until the first run of this judge",
         "pointwise: run 1 done: 12 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000",
         "pairwise: run 2 done: 12 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000",

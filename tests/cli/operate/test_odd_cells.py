@@ -1,4 +1,4 @@
-"""A database from elsewhere: a cell that is not what recjudge stores is named or left unread, never believed, never a crash."""
+"""A database from elsewhere: a cell that is not what recjudge stores is named or not read, never believed, never a crash."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ REPORTS_OF_THE_SHOP = (
     f"metrics {SHOP} --table pairs", f"metrics {SHOP} --by activity", f"robustness position {SHOP}",
     f"robustness adversarial {SHOP}", f"trend {SHOP} --over import", f"plan {SHOP}", f"plan {SHOP} --protocol pointwise",
     f"cost {SHOP}", f"outcome show {SHOP}", f"outcome show {SHOP} --judges", f"compare {SHOP} annotator_1 annotator_2",
-    f"compare {SHOP} annotator_1 annotator_2 --table transitions", f"estimate {SHOP} --protocol pairwise --rater rules --truth annotator_1",
+    f"compare {SHOP} annotator_1 annotator_2 --table transitions",
+    f"estimate {SHOP} --protocol pairwise --rater rules --truth annotator_1",
     f"rater list {SHOP}", f"cases list {SHOP}", f"verdicts list {SHOP}", f"verdicts log {SHOP}",
 )  # fmt: skip
 

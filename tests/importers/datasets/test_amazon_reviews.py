@@ -7,9 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
@@ -83,10 +80,3 @@ def test_a_folder_of_both_packed(db: Database, tmp_path: Path) -> None:
         ("items", 1, "amazon-reviews"),
         ("events", 1, "amazon-reviews"),
     ]
-
-
-def test_the_wrong_file_says_what_it_holds(load: Load) -> None:
-    with pytest.raises(InputError, match="contains events, not items"):
-        load("items", _lines(REVIEW), "All_Beauty.jsonl")
-    with pytest.raises(InputError, match="has no field user_id"):
-        load("events", _lines({"a": 1}), "x.jsonl", layout="amazon-reviews")

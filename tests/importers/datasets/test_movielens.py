@@ -84,15 +84,6 @@ def test_1m(load: Load, db: Database) -> None:
     assert [event[1:4] for event in events[3:]] == [("tag", "11", "slow: but good"), ("tag", "12", "1980s")]
 
 
-def test_codes_that_the_readme_of_1m_does_not_have(load: Load, db: Database) -> None:
-    summary = load("users", samples.USERS_DAT + "4::M::30::21::1\n", "users.dat")
-    assert summary.stored == 4
-    assert set(summary.warning_kinds) == {"unknown age code", "unknown occupation code"}
-    assert "users.dat:4: age “30” is not a code" in summary.warnings[0]
-    found = db.value("SELECT attributes FROM users WHERE user_id = '4'")
-    assert json.loads(found) == {"age": "30", "gender": "M", "occupation": "21"}
-
-
 def test_latest(load: Load, db: Database) -> None:
     load("items", samples.MOVIES_CSV, "movies.csv")
     load("events", samples.RATINGS_CSV, "ratings.csv")
@@ -104,30 +95,6 @@ def test_latest(load: Load, db: Database) -> None:
     events = _rows(db, EVENTS)
     assert [event[5] for event in events] == [4.5, 0.5, 3.0, None]
     assert events[3][1:4] == ("tag", "7", "funny, dry")
-
-
-@pytest.mark.parametrize(
-    ("kind", "good", "bad", "says"),
-    [
-        ("events", samples.U_DATA, "13\t301\t5\n", ":4: 3 fields; expected: user id, film id, rating, time"),
-        ("events", samples.U_DATA, "13\t301\tfive\t875003600\n", ":4: rating “five” is not a finite number"),
-        ("events", samples.RATINGS_DAT, "1::12::3::yesterday\n", ":4: timestamp “yesterday” is not a time"),
-        ("events", samples.RATINGS_DAT, "1:12:3:978302109\n", ":4: 1 fields; expected: user id::film id::rating::time"),
-        ("events", samples.RATINGS_CSV, ",7,1.0,964982224\n", ":5: the user id is empty"),
-        ("events", samples.TAGS_CSV, "1,7, ,1445714994\n", ":3: the tag is empty"),
-        ("items", samples.MOVIES_CSV, "9,,Drama\n", ":4: the title is empty"),
-        ("items", samples.MOVIES_DAT.decode("latin-1"), "15::Only a title\n", ":4: 2 fields; expected: film id::title"),
-        ("items", samples.U_ITEM.decode("latin-1"), f"304|A||||{samples.flags()[:-1]}x\n", ":4: genre flag “x”"),
-        ("users", samples.USERS_DAT, "5::M::25\n", ":4: 3 fields; expected: user id::gender"),
-    ],
-)  # fmt: skip
-def test_bad_rows_are_left_out_and_named(load: Load, kind: Any, good: str, bad: str, says: str) -> None:
-    # far enough down that the file is still known by its beginning
-    lines = len(good.splitlines())
-    summary = load(kind, good + bad + good.splitlines(keepends=True)[-1] * 20)
-    assert summary.skipped == 1
-    assert f"in.csv:{lines + 1}: " in summary.warnings[0]
-    assert says.split(": ", 1)[1] in summary.warnings[0]
 
 
 @pytest.mark.parametrize(

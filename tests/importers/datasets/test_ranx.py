@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.reader import json_entries
 from recjudge_tui.importers.folders import import_paths
+from recjudge_tui.importers.reader import json_entries
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 
@@ -40,14 +40,14 @@ def test_a_run_is_ranked_by_score_and_then_document(load: Load, db: Database) ->
 def test_qrels_are_held_out(load: Load, db: Database) -> None:
     text = json.dumps({"q_1": {"d_1": 5, "d_2": 0}, "q_2": {"d_1": 1}, "q_3": {}}, indent=2)
     summary = load("events", text[:-1] + ', "q_4": {"d": 1, "d": 2}}', "qrels.json")
-    assert (summary.files[0].layout, summary.stored, summary.skipped) == ("ranx-qrels", 4, 1)
+    assert (summary.files[0].layout, summary.stored, summary.skipped) == ("ranx-qrels", 4, 2)
     assert _events(db)[:3] == [
         ("q_1", "d_1", "heldout_relevance", 5.0),
         ("q_1", "d_2", "heldout_relevance", 0.0),
         ("q_2", "d_1", "heldout_relevance", 1.0),
     ]
-    assert summary.warning_kinds == {"empty query": 1, "judged twice": 1}
-    assert "qrels.json:query 4: “d” is judged twice for “q_4”" in summary.warnings[1]
+    assert summary.warning_kinds == {"nothing in it": 1, "judged twice": 1}
+    assert "qrels.json:entry 4: “q_4 d” is judged twice" in summary.warnings[1]
 
 
 def test_a_folder_holds_both(db: Database, tmp_path: Path) -> None:
@@ -75,9 +75,10 @@ def test_invalid_scores_are_left_out(load: Load, db: Database) -> None:
     assert summary.skipped == 6
     assert summary.warning_kinds == {
         "not a finite number": 3,
-        "no id": 1,
+        "no item_id": 1,
         "broken text": 1,
-        "not a query": 1,
+        "nothing in it": 1,
+        "empty list": 1,
         "no items yet": 1,
     }
 

@@ -38,7 +38,7 @@ def test_elliot_names_the_system_in_the_file_name(db: Database, tmp_path: Path) 
         ("1", "MostPop_seed=42"): ["10", "12", "11"],
         ("2", "MostPop_seed=42"): ["10"],
     }
-    assert "it gets the file's name, “MostPop_seed=42”" in summary.files[1].remarks[0]
+    assert "it gets the file's name, “MostPop_seed=42”" in " ".join(summary.files[1].remarks)
 
 
 def test_elliot_under_another_name(load: Load, db: Database) -> None:

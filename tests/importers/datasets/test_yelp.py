@@ -93,7 +93,7 @@ def test_bad_lines_are_left_out(load: Load) -> None:
     ]
     summary = load("items", _lines(NEW) + "\n".join(bad), "business.json")
     assert (summary.stored, summary.skipped) == (1, 4)
-    assert summary.warning_kinds == {"broken JSON": 1, "no business_id": 1, "no name": 1, "broken text": 1}
+    assert summary.warning_kinds == {"broken JSON": 1, "no item_id": 1, "no title": 1, "broken text": 1}
     assert ":2: not a complete JSON object" in summary.warnings[0]
 
 

@@ -82,26 +82,13 @@ def test_the_two_tables_of_the_release(db: Database, tmp_path: Path) -> None:
     assert set(found.values()) == {2}
 
 
-def test_beside_the_joined_table_the_others_are_left_alone(db: Database, tmp_path: Path) -> None:
-    """The release fills missing scores with 3."""
-    rows = joined_rows()
-    folder = write_joined(tmp_path / "data", rows)
-    write_release(folder, [{**row, "persuasiveness": row["persuasiveness"] or "3.0"} for row in rows])
-    summaries = _folder(db, folder)
-    assert summaries[-1].stored == 479
-    assert [Path(f.path).name for f in summaries[-1].files] == ["explanations.csv"]
-    assert summaries[0].aside == (
-        f"not imported from {folder} unless they are named: df_explanation_selected.csv, third_party.csv",
-    )
-
-
 def test_annotators_need_the_explanations(db: Database, tmp_path: Path) -> None:
     folder = write_release(tmp_path / "data", joined_rows())
     (folder / "df_explanation_selected.csv").rename(tmp_path / "df_explanation_selected.csv")
     with pytest.raises(InputError, match=r"third_party\.csv needs df_explanation_selected.csv"):
         _folder(db, folder)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="is not a table of zhang2024"):
+    with pytest.raises(InputError, match="not labels of zhang2024"):
         import_paths(db, "z", [tmp_path / "other.csv"], "labels", layout="zhang2024")
     assert _counts(db)["verdicts"] == 0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.reader import parse_where
 from recjudge_tui.importers.folders import import_paths
+from recjudge_tui.importers.reader import parse_where
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 
@@ -81,10 +81,10 @@ def test_an_invalid_choice_gives_the_reason_and_stores_nothing(db: Database, tmp
     assert "product_locale" in unknown.value.cause
     with pytest.raises(InputError):
         imported(db, path, "events", "product_locale=jp")
-    run = tmp_path / "run.trec"
-    run.write_text("q1 Q0 d1 1 9.5 bm25\n")
+    run = tmp_path / "behaviors.tsv"
+    run.write_text("1\tu\t11/15/2019 8:55:22 AM\tN1\tN2-1\n")
     with pytest.raises(UsageError, match="--where does not apply"):
-        imported(db, run, "lists", "a=b")
+        imported(db, run, "events", "a=b")
     for condition in ("us", "=us", " "):
         with pytest.raises(UsageError, match="is not a condition"):
             parse_where([condition])

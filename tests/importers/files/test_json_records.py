@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.reader import first_keys, json_records
-from recjudge_tui.importers.reader import Sample
+from recjudge_tui.importers.reader import json_keys, json_records
 from recjudge_tui.importers.values import Notes
 
 
@@ -78,7 +77,7 @@ def test_elements_that_are_no_objects_are_counted(tmp_path: Path) -> None:
 
 def test_first_keys_of_an_object_that_is_cut_off() -> None:
     def keys(text: str) -> dict[str, str]:
-        return first_keys(Sample(Path("x"), text))
+        return json_keys(text)
 
     assert keys('\ufeff[\n {"a": {"no": 1}, "b": [{"c": 2}], "d" : "e:f", "g": -1.5e3, "h": {"i": "') == {
         "a": "{", "b": "[", "d": '"e:f"', "g": "-1.5e3", "h": "{",

@@ -9,10 +9,10 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.values import html_text
-from recjudge_tui.importers.layout import load_declaration
 from recjudge_tui.importers.columns import KNOWN
+from recjudge_tui.importers.layout import load_declaration
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.importers.values import html_text
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 
@@ -83,9 +83,9 @@ def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, 
 
 def test_an_aspect_with_its_own_scale(load: Load, db: Database, tmp_path: Path) -> None:
     toml = '[labels]\nuser_id="u"\nitem_id="i"\nsystem="s"\nscale=[1, 7]\n[labels.ann]\noverall="score"\n'
-    summary = _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n")
-    assert summary.stored == 1
-    assert "value “8” is outside 1 to 7" in summary.warnings[0]
+    assert _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,6\n").stored == 2
+    with pytest.raises(InputError, match=r"only some answers of overall .*“8”.*1 to 7"):
+        _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n")
 
 
 def test_json_lines_by_a_mapping(load: Load, db: Database, tmp_path: Path) -> None:
@@ -129,12 +129,12 @@ def test_utf16_by_name(load: Load, db: Database, tmp_path: Path) -> None:
         ("[items]\nitem_id = { colum = 'x' }", "has “colum”, which is none of: column, value"),
         ("[items]\nitem_id = { html = true }", "needs either a column or a constant"),
         ("[items]\nitem_id = { column = 'x', value = 'y' }", "needs either a column or a constant"),
-        ("[items]\nitem_id = { column = 'x', html = 'yes' }", "“html” must be true or false"),
+        ("[items]\nitem_id = { column = 'x', html = 'yes' }", "html” Input should be a valid boolean"),
         ("[labels]\nrater = 'r'\n[labels.ann]\noverall = 'x'", "a table for each rater"),
         ("[labels]\nvalue = 'r'\n[labels.ann]\noverall = 'x'", "a column for each aspect"),
         ("[labels]\nscale = [5, 1]", "must be the lowest and the highest value"),
         ("encoding = 'nonsense'", "“nonsense” is not known"),
-        ("decimal = ';'", "“decimal” must be a point or a comma"),
+        ("decimal = ';'", "“decimal” Input should be"),
         ("delimiter = '::'", "must be a string of one character"),
         ("[users]\nuser_id = 'x'", "has no table .items."),
         ("[items]\nitem_id = 'item_id'", "has no field “title” for items"),

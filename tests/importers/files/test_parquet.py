@@ -13,9 +13,9 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.reader import parquet_records
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.importers.reader import parquet_records
 from recjudge_tui.store.database import Database
 
 
@@ -123,12 +123,6 @@ def test_without_pyarrow(db: Database, tmp_path: Path, monkeypatch: pytest.Monke
         InputError, match=r"pyarrow is not installed Install it with: pip install 'recjudge\[parquet\]'; or"
     ):
         import_files(db, "p", [path], "items")
-
-
-def test_a_text_layout_reports_what_a_binary_file_is(db: Database, tmp_path: Path) -> None:
-    path = _write(tmp_path / "a.run", {"item_id": ["1"], "title": ["x"]})
-    with pytest.raises(InputError, match="is a Parquet file, not text"):
-        import_files(db, "p", [path], "lists", layout="trec-run")
 
 
 DENSE = "compressed too strongly for a table"

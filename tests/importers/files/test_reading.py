@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.reader import contents_of, text_lines
 from tests.support.importing import Load
 
@@ -34,38 +33,6 @@ def test_the_first_line_of_excel_that_names_the_delimiter_is_no_header(
     summary = load("events", text.encode())
     assert (summary.stored, summary.skipped) == (2, 1)
     assert any("in.csv:4:" in warning for warning in summary.warnings), summary.warnings
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (
-            gzip.compress(EVENTS.encode(), mtime=0)[:-9],
-            "in.csv.gz is a damaged gzip file .*Download it again; nothing",
-        ),
-        (gzip.compress(EVENTS.encode(), mtime=0)[:300], "in.csv.gz is a damaged gzip file"),
-        (
-            gzip.compress(EVENTS.encode())[:-8] + b"\0" * 8,
-            "in.csv.gz is a damaged gzip file CRC check failed",
-        ),
-        (gzip.compress(EVENTS.encode()) + b"rubbish", "in.csv.gz is a damaged gzip file Not a gzipped file"),
-        (EVENTS.encode(), "in.csv.gz is not gzip, though its name ends in .gz .*remove .gz from its name"),
-        (b"", "in.csv.gz is not gzip"),
-        (b"PK\x03\x04" + b"\0" * 30, "in.csv.gz is not gzip"),
-    ],
-)
-def test_gzip_that_is_none(load: Load, tmp_path: Path, content: bytes, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        load("events", content, "in.csv.gz")
-
-
-def test_latin1_line_by_line(tmp_path: Path) -> None:
-    path = tmp_path / "in"
-    path.write_bytes(b"\xef\xbb\xbfa\xc3\xa9\nb\xe9\r\n\nc")
-    assert list(text_lines(path, or_latin1=True)) == ["aé\n", "bé\r\n", "\n", "c"]
-    path.write_bytes(b"a\nb\0\n")
-    with pytest.raises(InputError, match="in:2: a NUL character"):
-        list(text_lines(path, or_latin1=True))
 
 
 @pytest.mark.parametrize("content", ["", "a", "a\n", "a\nb", "a\n\nb\n"])

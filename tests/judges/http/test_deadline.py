@@ -7,7 +7,7 @@ import pytest
 
 import recjudge_tui
 from recjudge_tui.judges.http.deadline import within
-from recjudge_tui.runs.control.limits import CallLimits
+from recjudge_tui.runs.limits import CallLimits
 
 PACKAGE = Path(recjudge_tui.__file__).parent
 

@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 
 from recjudge_tui.errors import CallError, UsageError
-from recjudge_tui.judges.base import WORKER
 from recjudge_tui.judges.http import endpoints
 from recjudge_tui.judges.http.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http.failures import UnreachableError
@@ -35,14 +34,12 @@ async def test_a_worker_stays_at_its_server_as_long_as_none_has_fewer_calls() ->
     asked: dict[int, list[str]] = {lane: [] for lane in range(4)}
 
     async def worker(lane: int) -> None:
-        WORKER.set(lane)
-
         async def action(url: str) -> None:
             asked[lane].append(url)
             await asyncio.sleep(0)
 
         for _ in range(10):
-            await pool.call(action)
+            await pool.call(action, lane)
 
     await asyncio.gather(*(asyncio.create_task(worker(lane)) for lane in range(4)))
     assert {lane: set(urls) for lane, urls in asked.items()} == {0: {"a"}, 1: {"b"}, 2: {"a"}, 3: {"b"}}

@@ -13,7 +13,7 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.judges.http import endpoints
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned
 from tests.support.servers.counts import stats

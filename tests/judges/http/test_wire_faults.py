@@ -11,10 +11,10 @@ from tests.support.wire_faults import QUICK, SLOW, WireFault, judge_over_faults
 
 @pytest.fixture(autouse=True)
 def once_and_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.control.retries.MAX_ATTEMPTS", 1)
-    monkeypatch.setattr("recjudge_tui.runs.control.retries.FAILURES_IN_A_ROW", 10**9)
+    monkeypatch.setattr("recjudge_tui.runs.calls.MAX_ATTEMPTS", 1)
+    monkeypatch.setattr("recjudge_tui.runs.calls.FAILURES_IN_A_ROW", 10**9)
     monkeypatch.setattr("recjudge_tui.judges.http.failures.LONGEST_DELAY_S", 0.002)
-    monkeypatch.setattr("recjudge_tui.runs.control.retries.PATIENCE_S", {"rate_limit": 0.0})
+    monkeypatch.setattr("recjudge_tui.runs.calls.PATIENCE_S", {"rate_limit": 0.0})
     for module in ("body", "request", "transport"):
         monkeypatch.setattr(f"recjudge_tui.judges.http.{module}.MAX_ANSWER", 1_000_000)
 

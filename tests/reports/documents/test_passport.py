@@ -16,9 +16,9 @@ from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import FORMATS, Note, Row, Table, render
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.passport import page
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import create_project, project_id
 from recjudge_tui.store.schema import connect

@@ -16,10 +16,8 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import InputError, RunError, UsageError
 from recjudge_tui.judges.batch.lines import JSONL
-from recjudge_tui.runs.batches.collect import import_results
-from recjudge_tui.runs.batches.context import held_run
-from recjudge_tui.runs.batches.files import export_calls
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.batch import export_calls, held_run, import_results
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from tests.support.requests import sent_request

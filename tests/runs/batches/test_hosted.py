@@ -17,10 +17,16 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, RunError
 from recjudge_tui.judges.batch.lines import Shape
 from recjudge_tui.judges.batch.provider_api import AnthropicBatches, OpenAIBatches
-from recjudge_tui.runs.batches import hosted
-from recjudge_tui.runs.batches.cost import batch_estimate
-from recjudge_tui.runs.batches.hosted import collect, give_up, refuse_when_away, submit, update_progress
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs import batch as hosted
+from recjudge_tui.runs.batch import (
+    batch_estimate,
+    collect,
+    give_up,
+    refuse_when_away,
+    submit,
+    update_progress,
+)
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.batches import batches_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
@@ -38,7 +44,7 @@ CREATE = {"openai": "POST /v1/batches", "anthropic": "POST /v1/messages/batches"
 SUBMIT = """
 import sys
 from pathlib import Path
-from recjudge_tui.runs.batches.hosted import submit
+from recjudge_tui.runs.batch import submit
 from recjudge_tui.store.schema import connect
 with connect(Path(sys.argv[1])) as db:
     submit(db, int(sys.argv[2]), settle_s=float(sys.argv[3]))

@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from recjudge_tui.runs.batches.collect import import_results
-from recjudge_tui.runs.batches.files import export_calls
+from recjudge_tui.runs.batch import export_calls, import_results
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_row
 from tests.support.runs import calls, make_project, planned, ran, server_judge

@@ -10,11 +10,9 @@ import httpx
 import pytest
 
 from recjudge_tui.errors import InputError, JudgeError, UsageError
-from recjudge_tui.runs.batches.collect import import_results
-from recjudge_tui.runs.batches.files import export_calls
-from recjudge_tui.runs.batches.lines import Servers
-from recjudge_tui.runs.batches.run import run_file
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.batch import export_calls, import_results
+from recjudge_tui.runs.batch_file import Servers, run_file
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import calls, command, make_project, planned, ran, server_judge, verdicts
 from tests.support.servers.counts import request_count, reset
@@ -98,7 +96,7 @@ def results_whole(path: Path) -> list[bytes]:
 
 def test_an_error_is_asked_again_by_the_same_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out = file_of(tmp_path / "calls.jsonl", 12), tmp_path / "out.jsonl"
-    monkeypatch.setattr("recjudge_tui.runs.control.limits.FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.001)
     with start("openai_api", "--faults", "500:0.85", "--fault-attempts", 100) as server:
         done = run_file(source, out, Servers((server.url,)))
     assert done.failed > 0

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.runs.control.concurrency import (
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.start import (
     change_concurrency,
     higher,
     lower,
     requested_concurrency,
     step_concurrency,
 )
-from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress, run_row
 from tests.support.runs import calls, command, make_project, planned, ran, server_judge, verdicts

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.calls import Message, Request, Sampling
-from recjudge_tui.runs.control import limits as limits_module
-from recjudge_tui.runs.control.limits import (
+from recjudge_tui.runs import limits as limits_module
+from recjudge_tui.runs.limits import (
     GRACE_S,
     LONGEST_WAIT_S,
     Budget,
@@ -144,7 +144,7 @@ def test_a_stop_interrupts_every_wait(why: str) -> None:
     in_gate(
         scene,
         requests=RateLimit(0.01) if why == "requests" else None,
-        budget=Budget(25.0, Price(0.0, 1e6, None, "test"), 0.0) if why == "budget" else None,
+        budget=Budget(25.0, Price("test", {"input": 0.0, "output": 1e6}), 0.0) if why == "budget" else None,
     )
 
 
@@ -237,7 +237,7 @@ def test_a_clock_that_jumps_back_does_not_count_as_sleep(clock: Clock) -> None:
     assert gate.was_asleep()
 
 
-PRICE = Price(0.0, 1e6, None, "a dollar for every token of the reply")
+PRICE = Price("a dollar for every token of the reply", {"input": 0.0, "output": 1e6})
 
 
 def budget_of(limit: float, spent: float = 0.0) -> Budget:
@@ -278,7 +278,7 @@ def test_money_set_aside_in_uneven_parts_does_not_leave_dust_that_is_waited_for(
         with pytest.raises(BudgetLimitError):
             await budget.reserve(0, 1, gate.stopping)
 
-    in_gate(scene, budget=Budget(1.0, Price(0.0, 1e5, None, "0.1 a token"), 0.0))
+    in_gate(scene, budget=Budget(1.0, Price("0.1 a token", {"input": 0.0, "output": 1e5}), 0.0))
 
 
 def test_replies_dearer_than_reserved_teach_the_budget() -> None:
@@ -303,7 +303,7 @@ def test_calls_without_cost_need_no_budget() -> None:
         for _n in range(50):
             assert await gate.enter(request(max_tokens=10_000)) == 0
 
-    in_gate(scene, budget=Budget(0.01, Price(0.0, 0.0, None, "local"), 0.0))
+    in_gate(scene, budget=Budget(0.01, Price("local", {"input": 0.0, "output": 0.0}), 0.0))
 
 
 def test_no_more_than_allowed_are_out_and_those_that_are_out_stay() -> None:
@@ -350,7 +350,7 @@ def test_a_waiting_call_is_not_sent_once_the_run_is_to_stop() -> None:
 
 def test_a_call_without_a_reservation_frees_its_place() -> None:
     async def go() -> int:
-        gate = CallLimits(asyncio.Event(), budget=Budget(1.0, Price(1e6, 1e6, None, "test"), 1.0), at_once=1)
+        gate = CallLimits(asyncio.Event(), budget=Budget(1.0, Price("test", {"input": 1e6, "output": 1e6}), 1.0), at_once=1)
         for _ in range(2):
             with pytest.raises(BudgetLimitError):
                 await gate.enter(request())

@@ -13,9 +13,9 @@ import pytest
 
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import LeaseLostError, RunError
-from recjudge_tui.runs.control.detach import start_detached
-from recjudge_tui.runs.control.lease import SILENT_FOR_S, acquire, is_active, stop_and_wait
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.lease import SILENT_FOR_S, acquire, is_active, stop_and_wait
+from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.runs import run_progress, run_row, set_wanted, take_lease
@@ -269,7 +269,7 @@ def test_a_detached_run_outlives_the_process_that_started_it(
     code = f"""
 import os, signal, sys
 from pathlib import Path
-from recjudge_tui.runs.control.detach import start_detached
+from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.schema import connect
 with connect(Path({str(db.path)!r})) as db:
     print(start_detached(db, {run}), flush=True)

@@ -6,7 +6,7 @@ import pytest
 
 from recjudge_tui.domain.calls import Answer, Order
 from recjudge_tui.protocols.pairwise import adjudicate
-from recjudge_tui.runs.engine.adjudication import verdicts_of, voted
+from recjudge_tui.runs.record import verdicts_of, voted
 from recjudge_tui.store.calls import CaseCall
 from tests.support.cases import shipped
 

@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.exports import CALL_COLUMNS, call_rows

@@ -14,9 +14,9 @@ import pytest
 from recjudge_tui.errors import JudgeError, StoreError
 from recjudge_tui.reports.listings import run as run_table
 from recjudge_tui.reports.runs import outcome_line
-from recjudge_tui.runs.control import retries
-from recjudge_tui.runs.engine import recorder
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs import calls as retries
+from recjudge_tui.runs import record as recorder
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import delete_run, reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect

@@ -11,7 +11,7 @@ from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges import registry
 from recjudge_tui.reports.runs import seconds_until
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress, run_row, set_wanted
 from tests.support.runs import make_project, planned, server_judge

@@ -16,10 +16,10 @@ import pytest
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.failures import UnreachableError
-from recjudge_tui.runs.control import retries
-from recjudge_tui.runs.control.limits import CallLimits, RunStopError
-from recjudge_tui.runs.control.retries import MAX_ATTEMPTS, Failures
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs import calls as retries
+from recjudge_tui.runs.calls import MAX_ATTEMPTS, Failures
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.limits import CallLimits, RunStopError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
@@ -38,7 +38,7 @@ USERS = 50
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.control.limits.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_a_fault_that_stays_fails_the_call_after_five_attempts(
 def test_a_server_that_takes_no_calls_is_waited_for_longer_than_five_attempts(
     db: Database, quiet: list[tuple[Any, ...]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.control.limits.LONGEST_WAIT_S", 0.03)
+    monkeypatch.setattr("recjudge_tui.runs.limits.LONGEST_WAIT_S", 0.03)
     with faulty({kind: 1.0}, "--fault-attempts", 12) as server:
         run = planned(db, server_judge(server.url), concurrency=32)
         ended = work(db.path, run)
@@ -212,7 +212,7 @@ def test_a_server_that_goes_away_and_comes_back_fails_no_call(
     db: Database, quiet: list[tuple[Any, ...]], outage: Outage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Down for longer than five attempts take."""
-    monkeypatch.setattr("recjudge_tui.runs.control.limits.LONGEST_WAIT_S", 0.05)
+    monkeypatch.setattr("recjudge_tui.runs.limits.LONGEST_WAIT_S", 0.05)
     long_enough = threading.Event()
     end_with = Failures.end_with
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
+from recjudge_tui.runs.engine import UNSAVED_A_WORKER, work
 from recjudge_tui.store.database import Database
 from tests.support.kills import asked, kill_at_random
 from tests.support.runs import (

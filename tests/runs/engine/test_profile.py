@@ -19,11 +19,11 @@ from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.domain.run import Wanted
 from recjudge_tui.errors import JudgeError, StoreError, UsageError
 from recjudge_tui.judges.base import Judge
-from recjudge_tui.runs.batches.context import held_run
-from recjudge_tui.runs.engine import recorder
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.engine.held_run import HeldRun
-from recjudge_tui.runs.start import change_budget
+from recjudge_tui.runs import record as recorder
+from recjudge_tui.runs.batch import held_run
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.record import HeldRun
+from recjudge_tui.runs.start import change_settings
 from recjudge_tui.store.calls import CallOutcome
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress
@@ -266,7 +266,7 @@ def test_the_budget_holds_while_profiles_are_written(db: Database) -> None:
         assert 0 < sum(c["state"] == "done" for c in rows if c["aspect"] == PROFILE) < 6
         assert (ended.cost_usd or 0) <= 0.035
         before = request_count(server)
-        change_budget(db, run, 10.0)
+        change_settings(db, run, budget_usd=10.0)
         ended = work(db.path, run)
         assert (ended.state, ended.failed) == ("done", 0)
         assert request_count(server) == len(rows)

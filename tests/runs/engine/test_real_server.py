@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import intact, load, make_project, planned
 from tests.support.servers.process import start

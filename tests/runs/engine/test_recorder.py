@@ -13,14 +13,13 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec
 from recjudge_tui.errors import LeaseLostError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.runs.control.lease import acquire
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.engine.held_run import HeldRun
-from recjudge_tui.runs.engine.recorder import Recorder
-from recjudge_tui.runs.plan.requests import setup_of
+from recjudge_tui.runs.cases import setup_of
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.lease import acquire
+from recjudge_tui.runs.record import HeldRun, Recorder
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import run_progress, run_row
+from recjudge_tui.store.runs import Pulse, run_progress, run_row
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, planned
 from tests.support.waiting import HANG_S
@@ -134,8 +133,11 @@ async def test_a_heartbeat_alone_is_stored_and_the_end_is_reported(db: Database,
     recorder = Recorder(db.path, held(db, run))
     db.execute("UPDATE runs SET heartbeat_at = NULL WHERE id = ?", (run,))
     recorder.beat()
-    assert await recorder.commit_next(concurrency=3) == []
-    assert db.value("SELECT heartbeat_at FROM runs WHERE id = ?", (run,)) is not None
+    assert await recorder.commit_next(lambda: Pulse(3, 2, 7, 4.5)) == []
+    row = db.row("SELECT heartbeat_at, concurrency, in_flight, attempts, left_s FROM runs WHERE id = ?", (run,))
+    assert row is not None
+    assert row["heartbeat_at"] is not None
+    assert tuple(row)[1:] == (3, 2, 7, 4.5)
     waiting = asyncio.create_task(recorder.commit_next())
     await asyncio.sleep(0)
     recorder.end()

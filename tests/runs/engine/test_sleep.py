@@ -13,9 +13,9 @@ import pytest
 
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import CallError
-from recjudge_tui.runs.control.lease import is_active
-from recjudge_tui.runs.control.retries import Failures
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.calls import Failures
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.lease import is_active
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import lease_owner, run_progress, run_row
 from recjudge_tui.store.schema import connect
@@ -28,7 +28,7 @@ from tests.support.waiting import HANG_S, wait_until
 # a call has one attempt only, so that a single one which is not forgiven fails it; the clock is ahead by what the file says
 RESUME = """
 import mmap, struct, sys, time
-from recjudge_tui.runs.control import retries
+from recjudge_tui.runs import calls as retries
 retries.MAX_ATTEMPTS, retries.PATIENCE_S = 1, {}
 with open(sys.argv.pop(1), "r+b") as file:
     ahead = mmap.mmap(file.fileno(), 8)

@@ -11,7 +11,7 @@ import pytest
 
 from recjudge_tui.domain.run import REPEATS_TEMPERATURE
 from recjudge_tui.judges.providers.openai import OpenAIJudge
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress
 from tests.support.runs import calls, make_project, planned, server_judge, verdicts

@@ -13,10 +13,10 @@ from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.people.raters import make_metric_raters
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import make
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.adversarial import positions
-from recjudge_tui.runs.plan.requests import build_request, setup_of
-from recjudge_tui.runs.plan.series import AlreadyJudgedError
+from recjudge_tui.runs.cases import build_request, setup_of
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.selection import positions
+from recjudge_tui.runs.settings import AlreadyJudgedError
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.case_detail import case_detail
 from recjudge_tui.store.cases import CaseKey, items_had, load_material

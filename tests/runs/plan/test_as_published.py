@@ -13,8 +13,8 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import UsageError
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.reports.runs import estimate_lines
-from recjudge_tui.runs.plan.plan import Plan, RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan import Plan, RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id

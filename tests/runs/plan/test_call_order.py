@@ -11,7 +11,7 @@ import pytest
 
 from recjudge_tui.domain.calls import shared_start
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import store_prompt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.material import ItemView, ShownEvent
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.runs.plan.context import (
+from recjudge_tui.runs.context import (
     MAX_BROWSED,
     MAX_CLICKS,
     MAX_SEARCHES,

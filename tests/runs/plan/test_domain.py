@@ -15,8 +15,8 @@ from recjudge_tui.importers.registry import layouts
 from recjudge_tui.prompting.drafts import located_findings
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.reports.runs import estimate_lines
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import project_domain, settings_for
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
@@ -92,25 +92,11 @@ def test_the_domain_of_the_settings_takes_precedence_over_that_of_the_data(db: D
     )
 
 
-def test_an_unknown_domain_is_reported_before_the_run_with_the_words_used(db: Database) -> None:
-    make_project(db, users=2)
-    for protocol, words in (
-        ("arena", "“film platform” and “watched and rated”"),
-        ("pointwise", "“films, series, books or music” and “watched, read or heard”"),
-    ):
-        made = plan(db, protocol=protocol, dry_run=True)
-        assert f"the prompt says {words}" in made.estimate.domain_note
-        told = estimate_lines(made.estimate, rater=made.rater, prompt=made.prompt)
-        assert made.estimate.domain_note in told
-    shop = plan(db, protocol="pointwise", dry_run=True, domain="shop")
-    assert (shop.prompt.split("@")[0], shop.estimate.domain_note) == ("pointwise-shopping", "")
-
-
 def test_data_of_two_domains_are_of_no_known_one(db: Database) -> None:
     made_of(db, "mind")
     with db.transaction():
         db.execute("UPDATE imports SET layout = 'yelp' WHERE kind = 'items'")
-    assert "not set" in plan(db, protocol="arena", dry_run=True).estimate.domain_note
+    assert project_domain(db, db.value("SELECT id FROM projects")) == ""
 
 
 def test_a_preview_has_the_words_of_the_data(db: Database) -> None:

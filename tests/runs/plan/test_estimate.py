@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.calls import estimate_tokens, shared_start
+from recjudge_tui.domain.calls import estimate_tokens
 from recjudge_tui.domain.judge import Identity, JudgeSpec
-from recjudge_tui.judges.providers.openai import DEFAULT_URL
+from recjudge_tui.errors import RunError
 from recjudge_tui.reports.runs import estimate_lines
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
 from tests.support.runs import calls, load, make_project, plan, planned, server_judge
@@ -78,39 +78,66 @@ def test_a_reply_about_one_aspect_is_shorter(db: Database) -> None:
     assert single.tokens_out == multi.tokens_out == 4 * 700
 
 
-def vendor(name: str, *urls: str) -> JudgeSpec:
-    return JudgeSpec(spec=name, base_urls=urls)
+def answered(db: Database, run: int, tokens: list[tuple[int, int, int, float]]) -> None:
+    """Let the first calls of a run have these tokens in, of the cache, and out, and these seconds."""
+    db.execute("UPDATE runs SET seconds = 60 WHERE id = ?", (run,))
+    for call, row in zip(calls(db, run), tokens, strict=False):
+        db.execute(
+            "UPDATE calls SET state = 'done', attempts = 1, tokens_in = ?, tokens_cached = ?, tokens_out = ?, latency_s = ?"
+            " WHERE id = ?",
+            (*row, call["id"]),
+        )
 
 
-def test_reuse_of_prompts_is_counted_on_where_the_server_is_known_to_do_it(db: Database) -> None:
-    make_project(db, users=4, systems=("als", "knn", "pop"))
-
-    def reused(judge: JudgeSpec) -> int | None:
-        return plan(db, judge, "pairwise", dry_run=True).estimate.tokens_reused
-
-    texts = [
-        "\0".join(m.content for m in sent_request(db, call["id"]).messages)
-        for call in calls(db, planned(db, vendor("ollama:m"), "pairwise"))
+def test_time_comes_from_the_speeds_of_the_last_run_and_is_unknown_before(db: Database) -> None:
+    make_project(db, users=3)
+    judge = server_judge("http://127.0.0.1:9")
+    first = planned(db, judge)
+    assert plan(db, judge, dry_run=True, rater="b").estimate.seconds is None
+    # reads 1,000 and writes 20 tokens a second
+    rows = [
+        (n + 500, 500, out, n / 1000 + out / 20) for n, out in ((1000, 20), (2000, 40), (500, 60), (1000, 40))
     ]
-    shared = sum(estimate_tokens(b[: shared_start(a, b)])[0] for a, b in pairwise(texts))
-    assert reused(vendor("ollama:m")) == pytest.approx(shared, rel=0.02)
-    assert 0 < (reused(vendor("openai:gpt-4o")) or 0) < shared
-    assert reused(vendor("openai:m", "http://127.0.0.1:9/v1")) is None
-    assert reused(vendor("openai:m", DEFAULT_URL, "http://127.0.0.1:9/v1")) is None
-    assert reused(vendor("anthropic:claude-x")) == 0, "the guidelines are shorter than its models' minimum"
-
-
-def test_a_server_that_has_named_itself_is_known_by_the_next_dry_run(db: Database) -> None:
-    make_project(db, users=2)
-    judge = vendor("openai:m", "http://127.0.0.1:9/v1")
-    run = planned(db, judge)
-    identity = Identity(name="m", details={"servers": ["llamacpp"]})
-    db.execute("UPDATE runs SET identity = ? WHERE id = ?", (identity.model_dump_json(), run))
-    estimate = plan(db, judge, dry_run=True, rater="next").estimate
-    assert estimate.reuse_note == "llama.cpp"
-    assert (estimate.tokens_reused or 0) > estimate.tokens_in_low / 2
+    answered(db, first, rows)
+    estimate = plan(db, judge, dry_run=True, rater="b", concurrency=2).estimate
+    reused = sum(500 for _ in rows) / sum(row[0] for row in rows)
+    assert estimate.tokens_reused == pytest.approx(estimate.tokens_in_low * reused, abs=1)
+    fresh = (estimate.tokens_in_low - (estimate.tokens_reused or 0)) / estimate.calls
+    assert estimate.seconds == pytest.approx(estimate.calls * (fresh / 1000 + 40 / 20) / 2, rel=0.01)
     line = next(line for line in estimate_lines(estimate, rater="m", prompt="p") if "reused" in line)
-    assert line.endswith("% of the prompt tokens reused: llama.cpp has just read them")
+    assert line == f"about {reused:.0%} of the prompt tokens reused, as in the last run of this judge"
+
+
+def test_a_run_wholly_from_the_cache_says_so(db: Database, tmp_path: Path) -> None:
+    make_project(db, users=3)
+    with start("openai_api") as server:
+        judge = server_judge(server.url)
+        work(db.path, planned(db, judge, rater="first"))
+    estimate = plan(db, judge, dry_run=True, rater="second").estimate
+    assert estimate.stored == estimate.calls
+    assert (estimate.tokens_in_low, estimate.tokens_out) == (0, 0)
+    assert estimate.seconds is not None
+    assert estimate.seconds < 1
+    lines = estimate_lines(estimate, rater="m", prompt="p")
+    assert f"stored replies: about {estimate.calls} of {estimate.calls} calls; nothing is asked" in lines
+    assert plan(db, judge, dry_run=True, rater="second", use_cache=False).estimate.stored == 0
+
+
+def test_prompts_that_cannot_fit_are_refused_with_the_history_that_does(db: Database) -> None:
+    make_project(db, users=3)
+    judge = server_judge("http://127.0.0.1:9")
+    whole = plan(db, judge, dry_run=True).estimate.tokens_in_low // 6
+    identity = Identity(name="m", context_length=10_000)
+    run = planned(db, judge)
+    for context, next_step in (
+        (whole + 150, "--history [012] fits"),
+        (200, "Not even prompts without a history"),
+    ):
+        identity = identity.model_copy(update={"context_length": context})
+        db.execute("UPDATE runs SET identity = ? WHERE id = ?", (identity.model_dump_json(), run))
+        with pytest.raises(RunError, match="the prompts are too long for this judge") as raised:
+            plan(db, judge, dry_run=True, rater="b")
+        assert re.search(next_step, raised.value.next_step)
 
 
 def test_only_the_low_cost_has_reused_tokens_at_their_price(db: Database, tmp_path: Path) -> None:
@@ -121,8 +148,10 @@ def test_only_the_low_cost_has_reused_tokens_at_their_price(db: Database, tmp_pa
         '["openai:gpt-4o"]\ninput = 2.0\noutput = 0.0\ncached_input = 1.0\ncache_write = 2.5\n',
         encoding="utf-8",
     )
-    estimate = plan(db, vendor("openai:gpt-4o"), "pairwise", dry_run=True).estimate
-    assert estimate.tokens_reused
+    judge = JudgeSpec(spec="openai:gpt-4o")
+    answered(db, planned(db, judge, "pairwise"), [(1000, 700, 50, 1.0)])
+    estimate = plan(db, judge, "pairwise", dry_run=True, rater="b").estimate
+    assert estimate.tokens_reused == pytest.approx(0.7 * estimate.tokens_in_low, abs=1)
     fresh = estimate.tokens_in_low - estimate.tokens_reused
     assert estimate.cost_usd_low == pytest.approx((2 * fresh + estimate.tokens_reused) / 1e6)
     assert estimate.cost_usd_high == pytest.approx(2.5 * estimate.tokens_in_high / 1e6), (

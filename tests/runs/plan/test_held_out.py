@@ -12,8 +12,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.registry import layouts
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from tests.support.requests import sent_request
@@ -78,7 +78,7 @@ EVENT_FILES: dict[str, tuple[tuple[str, str], ...]] = {
     "ranx-qrels": (("qrels.json", json.dumps({USER: {ITEM: 4}})),),
 }
 # their files are of what happened, without a part that is held out
-WHOLE = {"yelp", "movielens-1m", "movielens-latest", "mind-train", "lists-by-user"}
+WHOLE = {"yelp", "movielens-1m", "movielens-latest", "mind-train", "lists-by-user", "letor"}
 
 
 def test_every_layout_of_events_is_looked_at() -> None:

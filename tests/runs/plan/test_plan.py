@@ -12,8 +12,8 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.judges.providers.openai import DEFAULT_URL
 from recjudge_tui.prompting.trial import request_now
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
@@ -70,16 +70,16 @@ def test_every_case_is_asked_in_the_orders_of_its_protocol(db: Database) -> None
     assert {pair[1:] for pair in cases(db, run)} == {("als", "pop"), ("als", "svd"), ("pop", "svd")}
 
 
-def test_limit_takes_the_first_cases_and_sample_the_same_ones_for_a_seed(db: Database) -> None:
+def test_limit_takes_the_first_users_and_sample_the_same_ones_for_a_seed(db: Database) -> None:
     make_project(db, users=20)
     everything = cases(db, planned(db, rater="all"))
-    assert cases(db, planned(db, limit=5, rater="limit")) == everything[:5]
+    assert cases(db, planned(db, limit=5, rater="limit")) == everything[:10]
     drawn = [cases(db, planned(db, sample=7, seed=s, rater=f"{n}")) for n, s in enumerate((3, 3, 4))]
-    assert [len(found) for found in drawn] == [7, 7, 7]
+    assert [len(found) for found in drawn] == [14, 14, 14]
     assert drawn[0] == drawn[1]
     assert set(drawn[0]) != set(drawn[2])
     assert set(drawn[0]) < set(everything)
-    assert set(drawn[0]) != set(everything[:7])
+    assert set(drawn[0]) != set(everything[:14])
     assert len(cases(db, planned(db, sample=500, rater="more"))) == 40
 
 

@@ -9,8 +9,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.series import AlreadyJudgedError
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.settings import AlreadyJudgedError
 from recjudge_tui.store.calls import save_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import delete_run, reset_failed
@@ -151,13 +151,13 @@ def test_only_what_is_new_is_judged(db: Database) -> None:
     assert (len(verdicts(db, first)), len(verdicts(db, found.run_id))) == (8, 2)
 
 
-def test_a_trial_of_few_cases_counts_towards_the_whole(db: Database) -> None:
+def test_a_trial_of_few_users_counts_towards_the_whole(db: Database) -> None:
     make_project(db)
     judged(db, limit=3)
-    with pytest.raises(AlreadyJudgedError, match="these 3 cases"):
+    with pytest.raises(AlreadyJudgedError, match="these 6 cases"):
         plan(db, rater=SERIES, limit=3)
-    assert plan(db, rater=SERIES, limit=4).estimate.cases == 1
-    assert plan(db, rater=SERIES, seed=5).estimate.cases == 5
+    assert plan(db, rater=SERIES, limit=4).estimate.cases == 2
+    assert plan(db, rater=SERIES, seed=5).estimate.cases == 2
 
 
 def test_an_older_file_with_numbered_raters_goes_on_with_the_newest(db: Database) -> None:

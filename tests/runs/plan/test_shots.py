@@ -12,9 +12,9 @@ import pytest
 from recjudge_tui.domain.calls import shared_start
 from recjudge_tui.domain.material import Material
 from recjudge_tui.errors import PromptError, RunError, UsageError
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id

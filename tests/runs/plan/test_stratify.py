@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from recjudge_tui.cli.running import run
 from recjudge_tui.domain.selection import activity_levels
 from recjudge_tui.errors import UsageError
-from recjudge_tui.runs.plan.context import user_view
-from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.runs.plan.stratify import across_levels, drawn_by_level
+from recjudge_tui.runs.context import user_view
+from recjudge_tui.runs.selection import across_levels, drawn_by_level
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history

@@ -15,12 +15,17 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.runs.control.concurrency import change_concurrency, requested_concurrency
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
-from recjudge_tui.runs.saer.plan import is_finished, plan_saer, plan_second
-from recjudge_tui.runs.saer.request import SaerRequest, saer_request
-from recjudge_tui.runs.saer.shares import dropped_systems, poor_shares
+from recjudge_tui.runs.engine import UNSAVED_A_WORKER, work
+from recjudge_tui.runs.saer import (
+    SaerRequest,
+    dropped_systems,
+    is_finished,
+    plan_saer,
+    plan_second,
+    poor_shares,
+    saer_request,
+)
+from recjudge_tui.runs.start import change_concurrency, requested_concurrency
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
@@ -120,7 +125,7 @@ def test_baseline_and_early_stop_apply_to_pairs_and_the_baselines_lists_are_rate
     assert (alone.systems, alone.baseline, alone.sample, alone.until, alone.margin) == (
         ("svd", "als"),
         "",
-        4,
+        2,
         "",
         None,
     )

@@ -11,8 +11,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from tests.support.runs import plan_run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.runs.control.lease import acquire
+from recjudge_tui.runs.lease import acquire
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database, Parameters, now
 from recjudge_tui.store.raters import ensure_rater
@@ -48,7 +48,8 @@ def make_explanations(
     with connect(path) as db, db.transaction():
         run = _run(db, project, "rules-text", "explanation")
         said = "You liked Heat, so Ronin is for you." + text
-        explanation = _insert(db,
+        explanation = _insert(
+            db,
             """INSERT INTO explanations (project_id, user_id, item_id, system, text, digest)
                VALUES (?, 'u0', 'i2', ?, ?, 'd')""",
             (project, "writer" + text, said),
@@ -183,7 +184,8 @@ def end_run(path: Path, run: int) -> None:
 
 
 def _import(db: Database, project: int, text: str) -> int:
-    return _insert(db,
+    return _insert(
+        db,
         """INSERT INTO imports (project_id, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped, created_at)
            VALUES (?, 'lists', 'plain', ?, 'x', 1, 1, 0, ?)""",
         (project, f"lists{text}.csv", now()),
@@ -224,7 +226,8 @@ def _user(user_id: str, text: str) -> UserView:
 
 
 def _slate(db: Database, project: int, user: str, system: str, items: list[int], source: int) -> int:
-    slate = _insert(db,
+    slate = _insert(
+        db,
         "INSERT INTO slates (project_id, user_id, system, length, digest) VALUES (?, ?, ?, ?, ?)",
         (project, user, system, len(items), f"{user}{system}"),
     )
@@ -260,7 +263,8 @@ _ANSWERS: dict[str, dict[str, object]] = {
 
 
 def _run(db: Database, project: int, rater: str, protocol: str, state: str = "done") -> int:
-    prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or _insert(db,
+    prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or _insert(
+        db,
         """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
            VALUES (?, 3, ?, ?, ?, 'shipped', ?)""",
         (
@@ -273,7 +277,8 @@ def _run(db: Database, project: int, rater: str, protocol: str, state: str = "do
     )
     judge = json.dumps({"spec": f"ollama:{rater}"})
     settings = RunSettings.model_validate({"protocol": protocol}).model_dump_json()
-    return _insert(db,
+    return _insert(
+        db,
         """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
         (project, ensure_rater(db, project, rater, "judge"), prompt, protocol, judge, settings, state, now()),
@@ -282,8 +287,8 @@ def _run(db: Database, project: int, rater: str, protocol: str, state: str = "do
 
 def _snapshot(db: Database, kind: str, content: str) -> int:
     found: int | None = db.value("SELECT id FROM snapshots WHERE digest = ?", (content[:2000],))
-    return found or _insert(db,
-        "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?)", (content[:2000], kind, content)
+    return found or _insert(
+        db, "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?)", (content[:2000], kind, content)
     )
 
 
@@ -362,7 +367,8 @@ def _label(
     db: Database, rater: int, case: int, said: tuple[str, float], source: int | None, text: str,
     aspect: str = "overall", protocol: str = "pairwise",
 ) -> None:  # fmt: skip
-    _insert(db,
+    _insert(
+        db,
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule, note,
              created_at, project_id)
            VALUES (?1, ?, ?, ?, ?, 'ok', ?, ?, 'imported', ?, ?, (SELECT project_id FROM raters WHERE id = ?1))""",

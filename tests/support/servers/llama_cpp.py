@@ -27,7 +27,8 @@ def main() -> None:
     stop = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stop.set())
-    server = xllamacpp.Server(_parameters(options, model_file(options.model_dir, options.ctx)))
+    model = options.model or model_file(options.model_dir, options.ctx)
+    server = xllamacpp.Server(_parameters(options, model))
     sys.stdout.write(f"{READY}{server.listening_address}\n")
     sys.stdout.flush()
     orphaned = watch_parent()
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--parallel", type=int, default=2, help="slots: requests answered at a time")
     parser.add_argument("--api-key", default="", help="demand Authorization: Bearer KEY")
     parser.add_argument("--alias", default="tiny-stair", help="the model's name in /v1/models")
+    parser.add_argument("--model", type=Path, help="another model's file")
     parser.add_argument(
         "--model-dir",
         type=Path,

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers
-from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import submit_verdict
 from recjudge_tui.store.projects import project_id

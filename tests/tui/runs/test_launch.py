@@ -12,7 +12,7 @@ from textual.widgets import Input
 from recjudge_tui.config_file import config_path
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.judge_picker import ADDRESS, JudgePicker
@@ -124,7 +124,7 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
         assert "f5  Judge 5 cases again on this machine" in shown(pilot)
         # the warnings stand above the prompt, in view without scrolling
         text = shown(pilot)
-        assert text.index("has already judged") < text.index("domain is not set") < text.index("First prompt")
+        assert text.index("has already judged") < text.index("First prompt")
         assert "rater rules" in text.split("First prompt")[1].splitlines()[1]
         await press(pilot, "f5")
         assert "Judge the same again?" in shown(pilot)
@@ -382,11 +382,9 @@ async def test_hostile_names_do_no_harm(project_db: Path) -> None:
 
 
 def test_the_form_says_what_the_server_will_reuse() -> None:
-    known = ESTIMATE.model_copy(
-        update={"tokens_in_low": 200, "tokens_reused": 150, "reuse_note": "llama.cpp"}
-    )
+    known = ESTIMATE.model_copy(update={"tokens_in_low": 200, "tokens_reused": 150})
     assert notes_of(ExpectedRun("r", "p@1", known))[-1] == (
-        "about 75% of the prompt tokens reused: llama.cpp has just read them"
+        "about 75% of the prompt tokens reused, as in the last run of this judge"
     )
 
 

@@ -14,10 +14,10 @@ from textual.widgets import DataTable, OptionList
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.reports.runs import run_differences, system_tallies
-from recjudge_tui.runs.control.detach import start_detached
-from recjudge_tui.runs.control.lease import acquire, is_active, stop_and_wait
-from recjudge_tui.runs.plan.plan import RunRequest
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.lease import acquire, is_active, stop_and_wait
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
+from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.runs import (
     ActiveRun,
     FinishedCall,

@@ -1,0 +1,444 @@
+"""Sends a batch file live to one or more servers that speak OpenAI's API, directly or from a Ray cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+from uuid import uuid4
+
+import httpx
+
+from recjudge_tui.domain.run_options import TIMEOUT_S
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import CallError, InputError, JudgeError, RecjudgeError, RunError, UsageError
+from recjudge_tui.files import refuse_database
+from recjudge_tui.judges.batch.lines import LineFault, RequestLine, read_request, read_result
+from recjudge_tui.judges.http.endpoints import Endpoints, under
+from recjudge_tui.judges.http.failures import CallTarget, error_of, failure
+from recjudge_tui.judges.http.keys import Key, find_keys, missing_header, missing_key
+from recjudge_tui.judges.http.request import Client, send
+from recjudge_tui.judges.providers.openai import address_form, api_root, key_header
+from recjudge_tui.runs import calls as retries
+from recjudge_tui.runs.calls import Failures, note_attempt
+from recjudge_tui.runs.limits import CallLimits
+
+# ---- lines -------------------------------------------------------------------------------------------------------
+
+
+CALLS_A_SERVER = 8
+# the code of an error after which no further call can work
+FATAL = "refused"
+
+# a line of the output, as a batch API writes it
+Result = dict[str, Any]
+
+
+class Servers(NamedTuple):
+    """The servers and how to call them. `key_variable` and `header_env` (header, variable) are NAMES of variables, read
+    where they are used. The user types all of this: nothing of it is taken from a file."""
+
+    urls: tuple[str, ...]
+    key_variable: str = ""
+    timeout_s: float = TIMEOUT_S
+    concurrency: int | None = None
+    header_env: tuple[tuple[str, str], ...] = ()
+
+    def calls_at_once(self) -> int:
+        return self.concurrency or CALLS_A_SERVER * len(self.urls)
+
+
+async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callable[[Result], None]) -> None:
+    """Send all lines, many at once, and pass each result to `take` when it arrives. An exception from `take` ends it.
+
+    Raises UsageError for a bad base URL, JudgeError when the key or the value of a header is missing.
+    """
+    asker = _LineAsker(servers)
+
+    async def work() -> None:
+        for line in lines:
+            take(await asker.ask(line))
+
+    workers = [asyncio.create_task(work()) for _ in range(servers.calls_at_once())]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        await asker.close()
+
+
+class _Secrets:
+    """The key and the values of headers. Raises JudgeError for one that is missing."""
+
+    def __init__(self, servers: Servers, urls: tuple[str, ...]) -> None:
+        self._keys: list[Key] = []
+        self.headers: dict[str, str] = {}
+        variables = [servers.key_variable] if servers.key_variable else []
+        variables += [variable for _, variable in servers.header_env]
+        found = find_keys(variables, urls, typed=True)
+        if variable := servers.key_variable:
+            if variable not in found:
+                raise missing_key(variable, servers.urls[0])
+            self._add(found[variable], key_header(found[variable], urls))
+        for name, variable in servers.header_env:
+            if variable not in found:
+                raise missing_header(name, variable)
+            self._add(found[variable], found[variable].header(name))
+
+    def _add(self, key: Key, headers: dict[str, str]) -> None:
+        self._keys.append(key)
+        self.headers |= headers
+
+    def scrub(self, text: str) -> str:
+        for key in self._keys:
+            text = key.scrub(text)
+        return text
+
+
+class _LineAsker:
+    """Sends each line to the least busy of one or more servers. Belongs to one event loop."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._endpoints = Endpoints(tuple(map(api_root, servers.urls)))
+        secrets = _Secrets(servers, self._endpoints.urls)
+        self._headers = {"Content-Type": "application/json", **secrets.headers}
+        self._target = CallTarget("", "the model of the file", servers.key_variable, secrets.scrub)
+        self._timeout_s = servers.timeout_s
+        self._client = Client(self._endpoints.urls)
+        self._limits = CallLimits(asyncio.Event())
+
+    async def ask(self, line: RequestLine) -> Result:
+        """The result line of one call, or of its error after the same retries as in a live run."""
+        failures = Failures(self._limits)
+        while True:
+            await self._limits.wait_out_pause()
+            try:
+                response = await self._endpoints.call(partial(self._post, line))
+                result = _result(line, response=_response(self._target.scrub(response.text)))
+            except CallError as error:
+                note_attempt(self._limits, error)
+                if failures.end_with(error):
+                    return _result(line, error=_error(error.kind, error))
+                await failures.wait(error)
+            except JudgeError as error:
+                return _result(line, error=_error(FATAL, error))
+            else:
+                note_attempt(self._limits)
+                return result
+
+    async def _post(self, line: RequestLine, url: str) -> httpx.Response:
+        response = await send(
+            self._client,
+            "POST",
+            under(url, line.path),
+            headers=self._headers,
+            content=line.body,
+            timeout_s=self._timeout_s,
+        )
+        if response.status_code != 200:
+            target = replace(self._target, server=url, address_form=address_form(url))
+            fault = failure(response.status_code, response.headers, error_of(response), target)
+            raise self._endpoints.pause_server(url, fault)
+        return response
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _response(text: str) -> dict[str, Any]:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CallError("bad_body", "The answer is not JSON", one_line(text, 120), retry=True) from None
+    return {"status_code": 200, "request_id": uuid4().hex, "body": body}
+
+
+def _result(line: RequestLine, response: object = None, error: object = None) -> Result:
+    return {
+        "id": f"batch_req_{uuid4().hex}",
+        "custom_id": line.custom_id,
+        "response": response,
+        "error": error,
+    }
+
+
+def _error(code: str, error: RecjudgeError) -> dict[str, str]:
+    return {"code": code, "message": str(error)}
+
+
+# ---- ray ---------------------------------------------------------------------------------------------------------
+
+
+LOCAL = "local"
+ROUNDS_A_BLOCK = 4
+# of a worker whose process or node is lost
+RESTARTS = 3
+CONNECT_S = 10.0
+
+
+def ask_by_ray(
+    lines: Iterator[RequestLine], count: int, servers: Servers, address: str, take: Callable[[Result], None]
+) -> None:
+    """Send all lines by workers of a Ray cluster, and pass on the results of each block when it is done.
+
+    `address` `local` starts a Ray here, unless RAY_ADDRESS names a cluster. There is one worker for each node, and
+    at least one for each of `servers.urls`; one that is lost is started again and sends its block again. Every worker
+    calls the servers at the given URLs: 127.0.0.1 is each node's own server, and of several servers the least busy one
+    is called. The key is read on the worker's node. Raises UsageError when Ray is missing, RunError when the cluster
+    cannot be reached or lost a worker too often.
+    """
+    ray = _ray()
+    if not count:
+        return
+    # Ray prints what it has to say of a lost worker to standard output, which is for results
+    with redirect_stdout(sys.stderr):
+        _connect(ray, address)
+        try:
+            _spread(ray, lines, count, servers, take)
+        finally:
+            ray.shutdown()
+
+
+def _spread(
+    ray: Any, lines: Iterator[RequestLine], count: int, servers: Servers, take: Callable[[Result], None]
+) -> None:
+    """Give each worker a block of lines, and the next one when it is done."""
+    nodes = [node["NodeID"] for node in ray.nodes() if node.get("Alive")]
+    workers = min(count, max(len(nodes), len(servers.urls)))
+    at_once = -(-servers.calls_at_once() // workers)
+    size = min(at_once * ROUNDS_A_BLOCK, -(-count // workers))
+    on_node = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+    actor = ray.remote(num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS)(_Worker)
+    idle = [
+        actor.options(scheduling_strategy=on_node(node, soft=True)).remote(
+            servers._replace(concurrency=at_once)
+        )
+        for node in islice(cycle(nodes), workers)
+    ]
+    working: dict[Any, Any] = {}
+    while True:
+        while idle and (block := list(islice(lines, size))):
+            worker = idle.pop()
+            working[worker.ask.remote(block)] = worker
+        if not working:
+            return
+        for done in ray.wait(list(working))[0]:
+            idle.append(working.pop(done))
+            for result in _results(ray, done):
+                take(result)
+
+
+def _results(ray: Any, done: Any) -> list[Result]:
+    try:
+        results: list[Result] = ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise RunError(
+            "a worker of the Ray cluster was lost",
+            f"Ray says: {one_line(str(error), 400)}",
+            "Look at the cluster with “ray status”, then repeat the same command. It continues where it stopped.",
+        ) from error
+    return results
+
+
+class _Worker:
+    """A worker on a node of the cluster. It processes one block of lines after the other."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+
+    def ask(self, block: list[RequestLine]) -> list[Result]:
+        results: list[Result] = []
+        asyncio.run(ask_lines(iter(block), self._servers, results.append))
+        return results
+
+
+def _ray() -> Any:
+    if find_spec("ray") is None:
+        raise UsageError(
+            "Ray is not installed here",
+            "--ray spreads a batch file over a Ray cluster.",
+            'Install it on every node (pip install "recjudge[ray]"), or leave out --ray.',
+        )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    return import_module("ray")
+
+
+def _connect(ray: Any, address: str) -> None:
+    if address == LOCAL:
+        address = os.environ.get("RAY_ADDRESS", LOCAL)
+    _check_listening(address)
+    # its workers wait for servers and need no share of a core
+    mine: dict[str, Any] = {"num_cpus": 0, "include_dashboard": False} if address == LOCAL else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="error", **mine)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise _unreachable(address, str(error)) from error
+
+
+def _check_listening(address: str) -> None:
+    """Raise RunError if nothing listens at the address, because Ray would try for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+        except OSError as error:
+            raise _unreachable(address, error.strerror or str(error)) from error
+
+
+def _unreachable(address: str, why: str) -> RunError:
+    return RunError(
+        f"the Ray cluster at {address} cannot be reached",
+        f"{why}.",
+        "Check its address with “ray status” on the cluster.",
+    )
+
+
+# ---- run ---------------------------------------------------------------------------------------------------------
+
+
+class FileProgress(NamedTuple):
+    """How many calls of a batch file are done. `before` were answered by an earlier run with the same output."""
+
+    done: int
+    failed: int
+    before: int
+
+
+class PendingLines(NamedTuple):
+    """The lines of a batch file that its output does not answer yet."""
+
+    source: Path
+    calls: int
+    answered: frozenset[str]
+
+    def lines(self) -> Iterator[RequestLine]:
+        for line in read_requests(self.source):
+            if line.custom_id not in self.answered:
+                yield line
+
+
+def run_file(
+    source: Path,
+    out: Path,
+    servers: Servers,
+    *,
+    ray_address: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> FileProgress:
+    """Send every line of a batch file and append the results to `out` as they arrive.
+
+    Lines with a reply in `out` are not sent again, so an interrupted command can be repeated; lines with an
+    error in `out` are. `ray_address`: None sends from this process, `local` from a Ray started here, anything else
+    from that cluster. Raises InputError for a bad line (before anything is sent), JudgeError when the server cannot
+    be used or many calls in a row fail.
+    """
+    if not servers.urls:
+        raise UsageError("no server was named", next_step="Name one or more with --base-url URL.")
+    refuse_database(out)
+    pending = _pending(source, out)
+    try:
+        with out.open("a", encoding="utf-8") as file:
+            output = _Output(file, progress)
+            if ray_address is None:
+                asyncio.run(ask_lines(pending.lines(), servers, output.take))
+            else:
+                ask_by_ray(pending.lines(), pending.calls, servers, ray_address, output.take)
+    except OSError as problem:
+        raise RunError(f"{out} cannot be written", f"{problem.strerror}.") from problem
+    return FileProgress(output.done, output.failed, len(pending.answered))
+
+
+def read_requests(source: Path) -> Iterator[RequestLine]:
+    """The lines of a batch file. Raises InputError with file and line number for a bad one."""
+    try:
+        with source.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                if raw.strip():
+                    try:
+                        yield read_request(raw)
+                    except LineFault as fault:
+                        raise InputError(
+                            f"{source}:{number} is not a line of a batch file", f"{fault}."
+                        ) from None
+    except OSError as error:
+        raise InputError(f"{source} cannot be read", f"{error.strerror}.") from error
+
+
+def _pending(source: Path, out: Path) -> PendingLines:
+    names: set[str] = set()
+    for line in read_requests(source):
+        if line.custom_id in names:
+            raise InputError(
+                f"{source} contains the custom_id “{line.custom_id}” twice",
+                "Their results could not be told apart.",
+            )
+        names.add(line.custom_id)
+    answered = frozenset(_answered(out) & names)
+    return PendingLines(source, len(names) - len(answered), answered)
+
+
+def _answered(out: Path) -> set[str]:
+    """The names that have a reply in the output. A last line that a crash cut short is removed from the file."""
+    names: set[str] = set()
+    if not out.exists():
+        return names
+    whole = 0
+    with out.open("r+b") as file:
+        for raw in file:
+            if not raw.endswith(b"\n"):
+                break
+            whole += len(raw)
+            try:
+                result = read_result(raw)
+            except LineFault as fault:
+                raise UsageError(
+                    f"{out} is not the output of a batch file", f"{fault}.", "Name another -o FILE."
+                ) from None
+            if result.body is not None:
+                names.add(result.custom_id)
+        file.truncate(whole)
+    return names
+
+
+class _Output:
+    """Writes result lines as they arrive, and stops when further calls are useless."""
+
+    def __init__(self, file: TextIO, progress: Callable[[int], None] | None) -> None:
+        self.done = self.failed = self._in_a_row = 0
+        self._file = file
+        self._progress = progress
+
+    def take(self, result: Result) -> None:
+        """Write one line. Raises JudgeError when no further call can work, or many calls in a row failed."""
+        error = result["error"]
+        if error and error["code"] == FATAL:
+            raise JudgeError("the servers cannot be used", error["message"])
+        self._file.write(json.dumps(result, ensure_ascii=False) + "\n")
+        self._file.flush()
+        if error is None:
+            self.done, self._in_a_row = self.done + 1, 0
+        else:
+            self.failed, self._in_a_row = self.failed + 1, self._in_a_row + 1
+        if self._in_a_row >= retries.FAILURES_IN_A_ROW:
+            raise JudgeError(
+                f"{retries.FAILURES_IN_A_ROW} calls in a row failed",
+                f"The last error: {error['message']}",
+                "Fix the cause and repeat the same command. It continues where it stopped.",
+            )
+        if self._progress:
+            self._progress(self.done + self.failed)

@@ -1,1 +1,0 @@
-"""The calls of a run in batch files or in batches at a provider."""

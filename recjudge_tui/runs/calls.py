@@ -1,0 +1,428 @@
+"""One call until it is answered or has failed: retries, one repeated request when a reply cannot be read, and its bill."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recjudge_tui.domain.calls import (
+    PROFILE,
+    CallResult,
+    Order,
+    ParsedReply,
+    Reply,
+    Request,
+    Usage,
+    least_tokens,
+)
+from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
+from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.http.deadline import within
+from recjudge_tui.protocols.base import Protocol, reask
+from recjudge_tui.protocols.replies import repeats_itself
+from recjudge_tui.protocols.replies.profile import parse_profile
+from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RunStopError
+
+# ---- retries -----------------------------------------------------------------------------------------------------
+
+
+MAX_ATTEMPTS = 5
+# after so many failed calls one after the other the work stops
+FAILURES_IN_A_ROW = 25
+# the errors of calls that were in flight while the machine slept
+FORGIVEN = ("connection", "timeout", "bad_body")
+# seconds to wait for a server that currently accepts no calls, independent of the number of attempts
+PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0}
+
+
+@dataclass
+class Failures:
+    """The failed attempts of one call, and whether to try again.
+
+    Five failures end a call. Two kinds are not counted: failures of a machine that just woke up, and errors by which
+    a server says that it takes no calls now (429, 503, 529, any error with a delay, no connection). For these the
+    call waits up to an hour, or two minutes without a connection, counted from its first failure or from the server's
+    last answer to any call, whichever is earlier. So a short outage fails no call, and a long one ends the run because
+    many calls in a row fail. A connection lost again while other calls are answered is the call's own fault and counts.
+    """
+
+    limits: CallLimits
+    in_row: int = 0
+    counted: int = 0
+    since: float = 0.0
+
+    def end_with(self, error: CallError) -> bool:
+        """Note a failed attempt. True if it was the last one."""
+        if not error.retry:
+            return True
+        self.in_row += 1
+        self.since = self.since or time.monotonic()
+        if error.kind in FORGIVEN and self.limits.was_asleep():
+            return False
+        patience = self._patience(error)
+        if self._waited() + (error.retry_after or 0.0) < patience:
+            return False
+        self.counted += not patience
+        return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
+
+    def _patience(self, error: CallError) -> float:
+        trouble = self.limits.trouble_since
+        others_answered = trouble is None or trouble > self.since
+        if error.kind == "connection" and others_answered and self.in_row > 1:
+            return 0.0
+        return PATIENCE_S.get(error.kind, PATIENCE_S["rate_limit"] if error.retry_after else 0.0)
+
+    def _waited(self) -> float:
+        began = (
+            self.since if self.limits.trouble_since is None else min(self.since, self.limits.trouble_since)
+        )
+        return time.monotonic() - began
+
+    async def wait(self, error: CallError) -> None:
+        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer.
+
+        A delay of zero is honoured once. Raises RunStopError when the run is to stop.
+        """
+        if error.retry_after:
+            self.limits.pause(error.retry_after)
+        delay = self._delay(error)
+        if error.kind != "connection":
+            await self.limits.sleep(delay)
+            return
+        with self.limits.out_of_reach(error.title, delay):
+            await self.limits.sleep(delay)
+
+    def _delay(self, error: CallError) -> float:
+        if error.retry_after or (error.retry_after is not None and self.in_row == 1):
+            return 0.0
+        return self.limits.backoff(self.in_row)
+
+
+def note_attempt(limits: CallLimits, error: CallError | None = None) -> None:
+    """Note whether the server takes calls, by how an attempt ended."""
+    if error is not None and error.kind in PATIENCE_S:
+        limits.trouble()
+    elif error is None or not error.retry:
+        limits.note_answer()
+
+
+# ---- bill --------------------------------------------------------------------------------------------------------
+
+
+CostOf = Callable[[Usage], float | None]
+
+# errors with which a server rejects a request before any model works on it; they are never billed
+_TURNED_AWAY = ("rate_limit", "overloaded", "bad_request", "redirect")
+
+
+@dataclass
+class Bill:
+    """The dollars of one call's attempts in this process. `known` is None while no attempt has a known cost.
+
+    `reserve`, if given, stores the most that the call can have cost when its next attempt ends, and returns when it
+    is on disk, so that the amount counts as spent if the process is killed during an attempt. The same holds for a
+    call cancelled during an attempt (`was_cut`).
+    """
+
+    known: float | None = None
+    unknown: float = 0.0
+    reserve: Callable[[float], Awaitable[None]] | None = None
+    was_cut: bool = False
+
+    async def open(self, most: float) -> None:
+        """Reserve `most` dollars for the next attempt, beside what was spent so far."""
+        if self.reserve is not None:
+            await self.reserve((self.known or 0.0) + self.unknown + most)
+
+    def add(self, cost: float | None, most: float) -> None:
+        """Add an attempt with this cost; None: unknown, but at most `most`."""
+        if cost is None:
+            self.unknown += most
+        else:
+            self.known = (self.known or 0.0) + cost
+
+
+def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
+    """The usage without counts that are too low for what was sent and received: such a server has not counted them, so
+    the cost is not known from them. Images are left out, because some models take next to nothing for one.
+    """
+    sent = sum(least_tokens(message.content) for message in request.messages)
+    doubted = {
+        name: None
+        for name, count, least in (
+            ("input", usage.input, sent),
+            ("output", usage.output, least_tokens(reply)),
+        )
+        if count is not None and count < least
+    }
+    return usage.model_copy(update=doubted) if doubted else usage
+
+
+def cost_of_failure(error: CallError, cost_of: CostOf, request: Request) -> float | None:
+    """The cost of a failed attempt: from the usage that the server reported with the failure, else 0 if the request
+    was rejected or not sent. None if unknown, as for an answer that was lost, refused or unreadable.
+    """
+    if isinstance(error.usage, Usage) and error.usage != Usage():
+        return cost_of(credible_usage(error.usage, request))
+    # if a usage is reported, even an empty one, a model answered until the context was full
+    too_long = error.kind == "overflow" and error.usage is None
+    return 0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None
+
+
+def claimed_cost(error: CallError) -> float:
+    """The dollars that the server itself reports for a failed attempt; 0 if it reports none."""
+    return (error.usage.cost_usd or 0.0) if isinstance(error.usage, Usage) else 0.0
+
+
+# ---- call --------------------------------------------------------------------------------------------------------
+
+
+LARGER_CAP = 4
+# a cap that is not that much larger is not worth another attempt
+LEAST_LARGER = 1.25
+# the errors of answers that ended at the token cap
+CUT = ("thinking", "length")
+VARIED = 0.3
+
+
+class Question(NamedTuple):
+    """Everything needed to read a reply to a request."""
+
+    request: Request
+    protocol: Protocol
+    prompt: Prompt
+    material: Material
+    order: Order
+    aspect: str
+
+    def read(self, reply: Reply) -> ParsedReply:
+        """Raises ReplyFault for a reply that cannot be used."""
+        try:
+            if self.aspect == PROFILE:
+                return parse_profile(reply)
+            return self.protocol.parse(self.prompt, self.material, reply, self.order, self.aspect)
+        except Exception as error:
+            if isinstance(error, ReplyFault | RecjudgeError):
+                raise
+            raise ReplyFault(f"it cannot be read ({_place(error)})") from error
+
+
+async def ask(
+    judge: Judge, question: Question, timeout_s: float, limits: CallLimits, cost_of: CostOf, bill: Bill
+) -> CallResult:
+    """Ask until there is an answer. The usage of its reply is the sum over all attempts.
+
+    `cost_of` prices a reply's usage; every attempt is added to `bill`, also when this raises. Raises JudgeError when no
+    call can work; RunStopError and BudgetLimitError while there is no reply. A reply that cannot be read, and cannot
+    be asked for again because of one of these, is a failed call, because it was paid for.
+    """
+    call = _Call(judge, question.request, timeout_s, limits, cost_of, bill)
+    result = await call.result(question)
+    reply = result.reply and result.reply.model_copy(update={"usage": call.usage})
+    if reply is None and call.usage != Usage():
+        reply = Reply(text="", usage=call.usage)
+    return result._replace(
+        reply=reply,
+        attempts=call.attempts,
+        cost_usd=bill.known,
+        unknown_usd=bill.unknown,
+        earlier=tuple(call.earlier),
+    )
+
+
+@dataclass
+class _Call:
+    """A call while it is asked; `request` is what is sent next. `earlier` are the kind and text of attempts that were not
+    the last one, `usage` the tokens of all attempts."""
+
+    judge: Judge
+    request: Request
+    timeout_s: float
+    limits: CallLimits
+    cost_of: CostOf
+    bill: Bill
+    attempts: int = 0
+    usage: Usage = field(default_factory=Usage)
+    earlier: list[tuple[str, str]] = field(default_factory=list)
+
+    async def result(self, question: Question) -> CallResult:
+        failures, unread, mended = Failures(self.limits), None, ""
+        while True:
+            try:
+                try:
+                    reply = await self._attempt()
+                except CallError as error:
+                    if error.kind in CUT and not mended:
+                        mended = self._mend(error)
+                        if mended:
+                            continue
+                    if failures.end_with(error) or self._is_too_slow(error):
+                        return self._failed(error, mended, unread and unread[0])
+                    self._vary(error)
+                    await failures.wait(error)
+                    continue
+            except (RunStopError, BudgetLimitError):
+                if unread is None:
+                    raise
+                return unusable(self.attempts, *unread)
+            try:
+                parsed = question.read(reply)
+            except ReplyFault as fault:
+                if unread is not None:
+                    return unusable(self.attempts, reply, fault)
+                unread, self.request = (reply, fault), reask(self.request, reply, str(fault))
+                self.earlier.append(("bad_reply", reply.text))
+                continue
+            if unread is not None:
+                parsed = parsed.model_copy(update={"parsed_by": "reask"})
+            return CallResult(self.attempts, reply, parsed)
+
+    def _is_too_slow(self, error: CallError) -> bool:
+        """Whether a server on this machine did not answer in time because it cannot: its usual answers take long too, or
+        there is none after two attempts."""
+        limits = self.limits
+        if error.kind != "timeout" or not limits.is_local or limits.was_asleep():
+            return False
+        return self.attempts > 1 if limits.usual_s is None else limits.usual_s > self.timeout_s / 4
+
+    def _mend(self, error: CallError) -> str:
+        """Change the request after an answer that ended at the cap, and say how: with a penalty on repetition where the
+        server takes one, if the answer repeats itself; else with a larger cap, if that fits the context and can be written
+        within the timeout. Empty if nothing can be changed."""
+        said, sampling = error.text or error.thinking, self.request.sampling
+        if repeats_itself(said):
+            penalty: dict[str, Any] | None = getattr(self.judge, "repetition_penalty", None)
+            if penalty is None:
+                return ""
+            update: dict[str, Any] = {"extra": penalty | sampling.extra}
+        else:
+            read = error.usage.input if isinstance(error.usage, Usage) else None
+            cap = min(sampling.max_tokens * LARGER_CAP, self.limits.most_written(self.timeout_s, read or 0))
+            if cap < sampling.max_tokens * LEAST_LARGER:
+                return ""
+            update = {"max_tokens": cap}
+        self.request = self.request.model_copy(update={"sampling": sampling.model_copy(update=update)})
+        self.earlier.append((error.kind, said))
+        return next(iter(update))
+
+    def _vary(self, error: CallError) -> None:
+        """Nothing is sent again unchanged at temperature 0 to a server that has just answered it."""
+        sampling = self.request.sampling
+        if error.usage is not None and sampling.temperature == 0:
+            update = {"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts}
+            self.request = self.request.model_copy(update={"sampling": sampling.model_copy(update=update)})
+
+    def _failed(self, error: CallError, mended: str, unread: Reply | None) -> CallResult:
+        """The failure of the call, with what the last answer said and what was measured."""
+        kind, cause, said = error.kind, str(error), error.text or error.thinking
+        cap, speed = self.request.sampling.max_tokens, self.limits.speed
+        if kind in CUT and repeats_itself(said):
+            kind, cause = "loop", f"The model repeats itself: {one_line(said[-120:])}"
+        elif kind in CUT and mended == "max_tokens":
+            cause = f"{error.title}, twice, the second time at {cap:,} tokens. {error.cause}"
+        elif kind in CUT and speed:
+            cause = f"{error.title} of {cap:,}. A larger one does not fit: {self._need(cap * 2, speed)}"
+        elif kind == "timeout" and speed:
+            cause = f"{error.title}. {self._need(cap, speed)}"
+        reply = Reply(text=error.text, thinking=error.thinking, stop="length") if said else unread
+        return CallResult(self.attempts, reply, error_kind=kind, error=cause)
+
+    def _need(self, tokens: int, speed: float) -> str:
+        context = f"; the context has {self.limits.context:,}" if self.limits.context else ""
+        return f"{speed:.0f} tokens/s: {tokens:,} tokens need {tokens / speed:.0f} s{context}."
+
+    async def _attempt(self) -> Reply:
+        """One attempt. Its cost, and whether the server took it, are noted in the limits and on the bill."""
+        limits, request = self.limits, self.request
+        reserved = await limits.enter(request)
+        try:
+            # the reservation is stored before the attempt is sent
+            await self.bill.open(limits.counted(reserved))
+            if limits.stopping.is_set():
+                raise RunStopError
+        except BaseException:
+            limits.leave(reserved, 0.0)
+            raise
+        self.attempts += 1
+        started, cost, least = time.monotonic(), None, 0.0
+        try:
+            reply = await _in_time(self.judge.ask(request), self.timeout_s)
+            cost = self.cost_of(credible_usage(reply.usage, request, reply.text))
+            least = reply.usage.cost_usd or 0.0
+            self._count(reply.usage, started)
+        except CallError as error:
+            cost, least = cost_of_failure(error, self.cost_of, request), claimed_cost(error)
+            self._count(error.usage, started)
+            note_attempt(limits, error)
+            raise
+        except asyncio.CancelledError:
+            self.bill.was_cut = True
+            raise
+        except RecjudgeError:
+            cost = 0.0  # refused because of key, model, credit or address
+            raise
+        except Exception as error:
+            raise unforeseen(error) from error
+        finally:
+            self.bill.add(cost, limits.leave(reserved, cost, request, least))
+        note_attempt(limits)
+        if reply.latency_s is None:
+            reply = reply.model_copy(update={"latency_s": time.monotonic() - started})
+        return reply
+
+    def _count(self, usage: object, started: float) -> None:
+        if isinstance(usage, Usage):
+            self.usage = _sum(self.usage, usage)
+            self.limits.note_speed(usage.output or 0, time.monotonic() - started)
+
+
+def unusable(attempts: int, reply: Reply, fault: ReplyFault) -> CallResult:
+    """The failure of a call whose reply cannot be read."""
+    return CallResult(attempts, reply, error_kind="bad_reply", error=f"The reply cannot be used: {fault}.")
+
+
+def unforeseen(error: Exception) -> CallError:
+    """The failure of a call because of a bug in reading the answer, in recjudge or in a judge of another package.
+
+    One odd answer must not end a run. The error's own words are left out: they may quote the answer.
+    """
+    return CallError(
+        "unforeseen",
+        f"The answer could not be read ({_place(error)})",
+        "recjudge did not expect such an answer.",
+        "Please report it. Other calls continue.",
+        retry=True,
+    )
+
+
+def _place(error: Exception) -> str:
+    """The kind of an error, and the line of code that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return ", ".join(
+        [type(error).__name__, *(f"{Path(frame.filename).name}:{frame.lineno}" for frame in last)]
+    )
+
+
+async def _in_time(attempt: Awaitable[Reply], timeout_s: float) -> Reply:
+    try:
+        return await within(timeout_s, attempt)
+    except asyncio.TimeoutError as error:
+        raise CallError("timeout", f"no answer within {timeout_s:g} s", retry=True) from error
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    """The sums of token counts and costs; None where both replies lack a figure."""
+    sums = {
+        name: sum(value for value in pair if value is not None) if any(v is not None for v in pair) else None
+        for name in Usage.model_fields
+        if (pair := (getattr(first, name), getattr(second, name)))
+    }
+    return Usage(**sums)

@@ -1,0 +1,384 @@
+"""What a run shows of its cases, as it is stored, and the request of a call, the same one every time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, repeat
+from typing import NamedTuple
+
+from recjudge_tui.domain.calls import PROFILE, Request
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
+from recjudge_tui.domain.material import CaseViews, ExplanationView, ItemView, Material, SlateView, UserView
+from recjudge_tui.domain.occasions import Occasion
+from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.protocols import ProtocolFacts
+from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
+from recjudge_tui.errors import NoProfileError, ReplyFault
+from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.profile import profile_request
+from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.protocols.replies.profile import profile_text
+from recjudge_tui.runs.context import is_empty, no_history, shown_user
+from recjudge_tui.runs.estimate import Sample
+from recjudge_tui.runs.selection import (
+    Selection,
+    Shots,
+    adversarial_cases,
+    choose_shots,
+    chosen_systems,
+    drawn_by_level,
+    levels_of,
+    planted_cases,
+    select_cases,
+)
+from recjudge_tui.store.calls import CallKey, profile_reply
+from recjudge_tui.store.cases import (
+    CaseKey,
+    ShownCase,
+    load_material,
+    save_snapshots,
+)
+from recjudge_tui.store.data import (
+    ItemViews,
+    explanation_view,
+    image_contents,
+    item_images,
+    slate_top,
+    slate_tops,
+    with_images,
+)
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.histories import read_histories, read_history
+from recjudge_tui.store.prompts import prompt_by_id
+
+# ---- users -------------------------------------------------------------------------------------------------------
+
+
+NOT_BEFORE = "event at or after the time the list was served: not shown"
+_USERS_AT_ONCE = 100
+
+UserCases = tuple[UserView, list[CaseKey]]
+
+
+def cases_of_users(
+    db: Database,
+    project_id: int,
+    selection: Selection,
+    settings: RunSettings,
+    facts: ProtocolFacts,
+    items: ItemViews,
+    undated: Counter[str] | None = None,
+) -> Iterator[UserCases]:
+    """Each user as of each time with the cases of that time, in the order of the selection.
+
+    Users without the history that is needed are left out. These cases, and events that are not shown because they are
+    not before the time the list was served, are counted in the selection's `left_out`. `undated` gets the number of
+    events without a time of each user whose lists have one.
+    """
+    needed = facts.needs_history
+    history_needed = (needed or settings.profile == "llm") and not settings.no_history
+    left_out: Counter[str] = selection.left_out
+    for start in range(0, len(selection.by_user), _USERS_AT_ONCE):
+        chunk = selection.by_user[start : start + _USERS_AT_ONCE]
+        histories = read_histories(db, project_id, {user for user, _ in chunk}, items)
+        for user_id, all_keys in chunk:
+            history = histories[user_id]
+            if undated is not None and history.undated and any(key.served_at for key in all_keys):
+                undated[user_id] = history.undated
+            as_of = _occasion if history.differs_by_context else _time
+            for occasion, group in groupby(all_keys, key=as_of):
+                keys = list(group)
+                user = shown_user(history, settings, occasion, needed=needed)
+                if later := history.count_from(occasion.served_at):
+                    left_out[NOT_BEFORE] += later
+                if history_needed and is_empty(user):
+                    left_out[no_history(occasion.served_at)] += len(keys)
+                else:
+                    yield user, keys
+
+
+# the key that decides which events are shown with a case: its time, and its context if an event is held out for a
+# context
+def _occasion(key: CaseKey) -> Occasion:
+    return key.occasion
+
+
+def _time(key: CaseKey) -> Occasion:
+    return Occasion("", key.served_at)
+
+
+# ---- requests ----------------------------------------------------------------------------------------------------
+
+
+class Setup(NamedTuple):
+    """The judge, settings and prompt of a run."""
+
+    spec: JudgeSpec
+    settings: RunSettings
+    protocol: Protocol
+    prompt: Prompt
+
+
+def setup_of(db: Database, run: StoredRow) -> Setup:
+    """The setup of a row of `runs`; the prompt has the run's own words for its variables."""
+    settings = RunSettings.model_validate_json(run["settings"])
+    prompt = prompt_by_id(db, run["prompt_id"]).with_variables({**form_words(settings), **settings.variables})
+    return Setup(
+        JudgeSpec.model_validate_json(run["judge"]), settings, protocol_named(run["protocol"]), prompt
+    )
+
+
+def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: RunSettings) -> Material:
+    """What a judge would be shown of a case (a row of `cases`) with the present data."""
+    project_id, text = case["project_id"], case["explanation_id"]
+    history = read_history(db, project_id, case["user_id"])
+    occasion = Occasion(case["context"], case["served_at"])
+    slates = (slate for slate in (case["slate_a"], case["slate_b"]) if slate is not None)
+    return Material(
+        kind=facts.unit,
+        user=shown_user(history, settings, occasion, needed=facts.needs_history),
+        slates=tuple(SlateView(items=slate_top(db, project_id, slate, settings.top_k)) for slate in slates),
+        explanation=None if text is None else explanation_view(db, project_id, text),
+        top_k=settings.top_k,
+    )
+
+
+def build_request(
+    db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt, key: CallKey
+) -> tuple[Material, Request]:
+    """The request of a call, and the material its reply is read against.
+
+    Raises NoProfileError, and PromptError for a prompt that cannot be rendered.
+    """
+    material = load_material(db, run_id, key.case_id, settings.top_k)
+    sampling = sampling_of(settings, key.sample)
+    if key.aspect == PROFILE:
+        return material, profile_request(prompt, material, sampling)
+    if settings.profile == "llm":
+        user = material.user.model_copy(update={"profile": _written(db, run_id, key.case_id)})
+        material = material.model_copy(update={"user": user})
+    request = protocol.request(prompt, material, key.order, key.aspect, sampling)
+    if key.sample:
+        request = request.model_copy(update={"sample": key.sample})
+    return material, with_image_contents(db, request)
+
+
+def with_image_contents(db: Database, request: Request) -> Request:
+    """The request with the content of its images. Raises NotFoundError for an image that is not stored any more."""
+    digests = {placed.image.digest for message in request.messages for placed in message.images}
+    if not digests:
+        return request
+    contents = image_contents(db, digests)
+    messages = tuple(
+        message.model_copy(
+            update={
+                "images": tuple(
+                    placed.model_copy(update={"data": contents[placed.image.digest]})
+                    for placed in message.images
+                )
+            }
+        )
+        for message in request.messages
+    )
+    return request.model_copy(update={"messages": messages})
+
+
+def _written(db: Database, run_id: int, case_id: int) -> str:
+    reply = profile_reply(db, run_id, case_id)
+    if reply is None:
+        raise NoProfileError("the profile of this user could not be written")
+    try:
+        return profile_text(reply)
+    except ReplyFault as fault:
+        raise NoProfileError(f"the written profile of this user cannot be used: {fault}") from fault
+
+
+# ---- cases -------------------------------------------------------------------------------------------------------
+
+
+# of shown events and items together: about 3 MB of text, which takes some ten times as much memory before it is stored
+_SHOWN_A_TRANSACTION = 20_000
+
+
+class EarlierCases(NamedTuple):
+    """The cases that the rater of a run has already judged; they count towards `limit` and `sample`, and are left out."""
+
+    rater: str
+    cases: Collection[CaseKey]
+
+    @property
+    def reason(self) -> str:
+        return f"already judged by {self.rater}"
+
+
+@dataclass
+class RunCases:
+    """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case
+    with the ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time shown.
+    `strata` counts the users drawn from each activity level, `left_out` the cases not judged, by reason, and `undated`
+    the events without a time by user, of users whose lists have one.
+    """
+
+    cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)
+    users: set[str] = field(default_factory=set)
+    views: int = 0
+    sample: Sample = field(default_factory=Sample)
+    left_out: Counter[str] = field(default_factory=Counter)
+    strata: dict[str, int] = field(default_factory=dict)
+    undated: Counter[str] = field(default_factory=Counter)
+
+
+def collect_cases(
+    db: Database,
+    project_id: int,
+    protocol: Protocol,
+    prompt: Prompt,
+    settings: RunSettings,
+    judged: EarlierCases,
+    *,
+    store: bool,
+    progress: Callable[[int], None] | None,
+) -> RunCases:
+    """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it
+    (a dry run) nothing is. `progress` gets the number of cases read so far.
+    """
+    if protocol.name == ADVERSARIAL:
+        selection = adversarial_cases(db, project_id, settings, store=store)
+    elif protocol.name == PLANTED:
+        selection = planted_cases(db, project_id, settings, prompt, store=store)
+    else:
+        selection = select_cases(db, project_id, protocol.facts.unit, settings)
+    pool = tuple(user for user, _ in selection.by_user)
+    shots = None
+    if settings.shots != "none":
+        systems = chosen_systems(db, project_id, settings, protocol.facts.unit)
+        shots = choose_shots(db, project_id, settings, prompt, systems)
+        selection = _with_examples(selection, shots)
+    items = ItemViews(db, project_id, selection.made)
+    reader = _CaseReader(db, project_id, settings, shots, items)
+    result = RunCases(left_out=selection.left_out, sample=Sample(has_images=settings.images))
+    # the users of a test of judges were drawn already
+    asked = (settings.limit, None if protocol.facts.tests_judges else settings.sample, 1 << 60)
+    wanted = min(n for n in asked if n is not None)
+    people_taken: set[str] = set()
+    batch: list[UserCases] = []
+    count = shown = 0
+    people = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
+    for user, taken in people:
+        if user.user_id not in people_taken and len(people_taken) == wanted:
+            break
+        people_taken.add(user.user_id)
+        fresh = [key for key in taken if key not in judged.cases] if judged.cases else taken
+        if len(fresh) < len(taken):
+            result.left_out[judged.reason] += len(taken) - len(fresh)
+        if fresh:
+            batch.append((user, fresh))
+        count += len(taken)
+        shown += _events_of(user) + len(fresh) * 2 * settings.top_k
+        if shown >= _SHOWN_A_TRANSACTION:
+            _add(reader, batch, result, store=store)
+            batch, shown = [], 0
+            if progress:
+                progress(count)
+    _add(reader, batch, result, store=store)
+    if progress:
+        progress(count)
+    if settings.stratify != "none":
+        result.strata = drawn_by_level(levels_of(db, project_id, pool, settings), result.users)
+    return result
+
+
+def _with_examples(selection: Selection, shots: Shots) -> Selection:
+    """The cases that have an example to show; the others are counted by reason."""
+    left_out = Counter(selection.left_out)
+    by_user = []
+    for user_id, keys in selection.by_user:
+        refusals = [shots.refusal(key) for key in keys]
+        left_out.update(reason for reason in refusals if reason)
+        kept = [key for key, reason in zip(keys, refusals, strict=True) if not reason]
+        if kept:
+            by_user.append((user_id, kept))
+    return Selection(by_user, left_out)
+
+
+def _events_of(user: UserView) -> int:
+    return len(user.history) + len(user.searches) + len(user.clicks) + len(user.others)
+
+
+def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store: bool) -> None:
+    """Store snapshots in a short transaction of their own, so that a plan that takes an hour does not lock out
+    others.
+    """
+    slates = reader.slates(key for _, keys in batch for key in keys)
+    cases = [(key, reader.views(user, key, slates)) for user, keys in batch for key in keys]
+    for _, views in cases:
+        result.sample.add(views)
+    result.users.update(user.user_id for user, _ in batch)
+    result.views += len(batch)
+    if not store:
+        result.cases += [(key, ShownCase(0)) for key, _ in cases]
+        return
+    users = [user for user, _ in batch]
+    with reader.db.transaction():
+        user_ids = dict(zip(map(id, users), save_snapshots(reader.db, "user", users), strict=True))
+        slate_ids = dict(zip(slates, save_snapshots(reader.db, "slate", slates.values()), strict=True))
+        texts = _saved_texts(reader.db, [views.explanation for _, views in cases])
+        examples = _saved_texts(reader.db, [views.example for _, views in cases])
+    lists = slate_ids.get
+    result.cases += [
+        (key, ShownCase(user_ids[id(views.user)], lists(key.slate_a), lists(key.slate_b), text, example))
+        for (key, views), text, example in zip(cases, texts, examples, strict=True)
+    ]
+
+
+def _saved_texts(db: Database, texts: Sequence[ExplanationView | None]) -> Iterable[int | None]:
+    """The id of each text's snapshot; None for none. All cases of a run have a text, or none has."""
+    if texts and texts[0] is None:
+        return repeat(None, len(texts))
+    return save_snapshots(db, "explanation", [text for text in texts if text is not None])
+
+
+@dataclass(frozen=True)
+class _CaseReader:
+    """Reads what the planned run will show of its cases."""
+
+    db: Database
+    project_id: int
+    settings: RunSettings
+    shots: Shots | None
+    items: ItemViews
+
+    def slates(self, keys: Iterable[CaseKey]) -> dict[int | None, SlateView]:
+        """Slate id -> the list as shown, for all lists of these cases."""
+        ids = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
+        return {slate: SlateView(items=items) for slate, items in self._tops(ids).items()}
+
+    def _tops(self, slates: Collection[int]) -> dict[int, tuple[ItemView, ...]]:
+        tops = slate_tops(self.db, self.items, slates, self.settings.top_k)
+        if not self.settings.images:
+            return tops
+        shown = {item.item_id for top in tops.values() for item in top}
+        images = item_images(self.db, self.project_id, shown)
+        return {slate: with_images(top, images) for slate, top in tops.items()}
+
+    def _explanation(self, explanation_id: int) -> ExplanationView:
+        view = explanation_view(self.db, self.project_id, explanation_id)
+        if not self.settings.images:
+            return view
+        images = item_images(self.db, self.project_id, [view.item.item_id])
+        return view.model_copy(update={"item": with_images([view.item], images)[0]})
+
+    def views(self, user: UserView, key: CaseKey, slates: Mapping[int | None, SlateView]) -> CaseViews:
+        """What is shown of a case."""
+        text = key.explanation_id
+        return CaseViews(
+            kind=key.kind,
+            user=user,
+            slates=tuple([slates[slate] for slate in (key.slate_a, key.slate_b) if slate is not None]),
+            explanation=None if text is None else self._explanation(text),
+            example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
+            top_k=self.settings.top_k,
+        )

@@ -1,1 +1,0 @@
-"""Controls work on a run: the process, its speed and its limits."""

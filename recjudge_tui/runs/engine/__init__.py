@@ -1,1 +1,0 @@
-"""Working through the calls of a run and storing every answer."""

@@ -1,1 +1,0 @@
-"""SAER's two stages as a group of runs."""

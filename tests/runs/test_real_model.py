@@ -1,0 +1,92 @@
+"""A real instruct model, as weak as they come: it repeats itself and breaks off, and each call ends with a true reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.protocols import offered
+from recjudge_tui.domain.records import ImportKind
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.runs import start
+from recjudge_tui.settings import data_dir
+from recjudge_tui.store.database import Database
+from tests.support.real_model import model_path
+from tests.support.runs import calls, command, planned, ran
+from tests.support.servers.process import start as start_server
+from tests.support.waiting import HANG_S, wait_until
+
+pytestmark = pytest.mark.model
+# a short prompt and a bounded reply: it reads 250 and writes 30 tokens a second on two idle cores
+SHORT = {"history": 5, "top_k": 5, "max_tokens": 96, "timeout_s": HANG_S}
+FILES: dict[ImportKind, tuple[str, ...]] = {
+    "items": ("items.csv",), "users": ("users.csv",), "events": ("events.csv",),
+    "lists": ("lists_cooccurrence.csv", "lists_text.csv"), "explanations": ("explanations.csv",),
+}  # fmt: skip
+# what a model may do wrong; a fault of the server, of the process or of the time is none of these
+TRUE_REASONS = {"length", "bad_reply", "repeats", "thinking"}
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    folder = data_dir("sample_data") / "shop"
+    for kind, names in FILES.items():
+        import_files(db, "films", [folder / name for name in names], kind)
+    return db
+
+
+def _check_ended(db: Database, run_id: int) -> list[dict[str, Any]]:
+    """Every call is done with its raw reply, or failed with a true reason."""
+    ended = [dict(call) for call in calls(db, run_id)]
+    assert ended
+    for call in ended:
+        told = {name: call[name] for name in ("state", "error_kind", "error", "reply", "attempts")}
+        if call["state"] == "done":
+            assert call["reply"], told
+            assert call["tokens_in"], told
+            assert call["tokens_out"], told
+        else:
+            assert call["state"] == "failed", told
+            assert call["error_kind"] in TRUE_REASONS, told
+            assert call["error"], told
+    return ended
+
+
+@pytest.mark.parametrize("protocol", offered())
+def test_every_protocol_on_one_case(shop: Database, protocol: str) -> None:
+    judge = JudgeSpec(spec=f"gguf:{model_path()}")
+    run_id = planned(shop, judge, protocol, limit=1, **SHORT)
+    start.work(shop, run_id)
+    ended = _check_ended(shop, run_id)
+    identity = json.loads(shop.value("SELECT identity FROM runs WHERE id = ?", (run_id,)))
+    assert identity["digest"]
+    assert identity["context_length"] == 8192
+    again = start.work(shop, run_id).progress
+    assert again.done + again.failed == len(ended)
+    assert [dict(call) for call in calls(shop, run_id)] == ended
+
+
+def test_a_killed_run_asks_nothing_twice(shop: Database, project_db: Path) -> None:
+    with start_server("llama_cpp", "--model", model_path(), "--ctx", 4096, "--parallel", 1) as server:
+        judge = JudgeSpec(spec="openai:tiny-stair", base_urls=(f"{server.url}/v1",))
+        run_id = planned(shop, judge, "pairwise", limit=1, concurrency=1, **SHORT)
+
+        def done() -> dict[int, Any]:
+            return {call["id"]: tuple(call) for call in calls(shop, run_id) if call["state"] != "planned"}
+
+        process = command("runs", "resume", run_id, "--db", project_db)
+        wait_until(done)
+        process.kill()
+        process.communicate()
+        before = done()
+        assert len(before) == 1
+        code, _, err = ran("runs", "resume", run_id, "--db", project_db)
+        assert code in (0, 1), err
+    after = done()
+    assert len(after) == 2
+    assert {call: after[call] for call in before} == before
+    _check_ended(shop, run_id)
