@@ -96,14 +96,11 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("RECJUDGE_CONFIG", str(folder / "config"))
         with connect(path) as db:
             films(db, USERS)
-        columns = ("rater", "user_id", "system", "value")
-        ana = [
-            ("ana", f"u{n:02d}", "als", value, "match") for n, value in enumerate(("Yes", "maybe", "No", "0"))
-        ]
-        assert recjudge(path, *label_file(folder / "ana.csv", (*columns, "protocol"), *ana)) == 0
-        # a word that no other protocol of lists has as a label tells the protocol
-        ben = [("ben", f"u{n:02d}", "als", value) for n, value in enumerate(("suits", "Yes", "no"))]
-        assert recjudge(path, *label_file(folder / "ben.csv", columns, *ben)) == 0
+        columns = ("rater", "user_id", "system", "value", "protocol")
+        answers = {"ana": ("Yes", "maybe", "No", "no"), "ben": ("suits", "Yes", "no")}
+        for name, said in answers.items():
+            rows = [(name, f"u{n:02d}", "als", value, "match") for n, value in enumerate(said)]
+            assert recjudge(path, *label_file(folder / f"{name}.csv", columns, *rows)) == 0
         prompt = folder / "match.toml"
         prompt.write_text(MATCH_PROMPT, encoding="utf-8")
         assert recjudge(path, "prompt", "add", prompt) == 0
@@ -124,7 +121,7 @@ def project(
         yield Project(path, capsys)
 
 
-def test_labels_are_imported_with_and_without_the_protocol(project: Project) -> None:
+def test_labels_are_imported(project: Project) -> None:
     assert project.verdicts_of("ana") == [
         ("match", "list", "u00", 2.0, "Yes"),
         ("match", "list", "u01", 1.0, "Maybe"),
@@ -137,7 +134,7 @@ def test_labels_are_imported_with_and_without_the_protocol(project: Project) -> 
 def test_a_label_that_it_does_not_have_is_refused_with_those_it_has(project: Project) -> None:
     rows = (("rater", "user_id", "system", "value", "protocol"), ("cy", "u00", "als", "Good", "match"))
     said = project.command(*label_file(project.folder / "odd.csv", *rows), code=1)
-    assert "“Good” is not one of Yes, Maybe, No (2, 1, 0)" in said
+    assert "The answers are Yes, Maybe, No (2, 1, 0)" in said
 
 
 def test_its_run_is_planned_asked_and_read(project: Project) -> None:

@@ -80,7 +80,7 @@ def test_arrow_takes_a_report_without_records(films: NotebookProject) -> None:
 def test_verdicts_come_in_chunks_with_the_columns_of_the_export(films: NotebookProject, judged: Path) -> None:
     with films:
         chunks = list(films.verdicts(chunk=4))
-        assert [len(chunk) for chunk in chunks] == [4, 4, 2]
+        assert [len(chunk) for chunk in chunks] == [4, 4, 4, 2]
         assert [len(chunk) for chunk in films.verdicts("judge:rules")] == [6]
         with pytest.raises(UsageError):
             next(films.verdicts(chunk=0))

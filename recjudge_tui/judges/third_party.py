@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError, RecjudgeError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.base import Judge, within
 from recjudge_tui.plugins import load_plugin, package_of
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class ThirdPartyJudge:
             self._thread.start()
         future = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(working(), self._loop))
         try:
-            return await asyncio.wait_for(future, limit_s)
+            return await (future if limit_s is None else within(limit_s, future))
         except RecjudgeError:
             raise
         except asyncio.TimeoutError:

@@ -308,7 +308,7 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
             raise UsageError(
                 "nothing is left to assign",
                 "Every case already has its annotators.",
-                "Raise --per-case, --overlap or --sample, or name other annotators.",
+                "Raise the number per case, the overlap or the sample, or name other annotators.",
             )
     annotator_counts = Counter(case for load in loads.values() for case in load)
     annotator_counts.update({case: len(taken[case]) for case in cases if case in taken})

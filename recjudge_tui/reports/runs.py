@@ -209,14 +209,7 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     stored = ("project_id", "project", "rater", "state", "wanted", "error", "seconds", "wanted_concurrency")
     known = {name: row[name] for name in stored} | {
         name: row[name] or ""
-        for name in (
-            "attempt_started_at",
-            "heartbeat_at",
-            "finished_at",
-            "waiting_until",
-            "retry_why",
-            "retry_at",
-        )
+        for name in ("attempt_started_at", "heartbeat_at", "finished_at", "waiting_until", "retry_why", "retry_at")
     }
     return RunWatch(
         run_id=run_id,
@@ -233,10 +226,6 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         pace=pace_of(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),
         failed=tuple(newest_calls(db, run_id, "failed", newest)),
-        finished_at=row["finished_at"] or "",
-        waiting_until=row["waiting_until"] or "",
-        retry_why=row["retry_why"] or "",
-        retry_at=row["retry_at"] or "",
         other=other_stage(db, run_id),
         worthless=_worthless(db, run_id) if row["state"] == "done" else (),
     )

@@ -46,7 +46,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "verdicts log": HERE,
     "prompt list": (),
     "prompt try": ("pairwise-media", "--case", "1", "--judge", "rules"),
-    "judge list": (),
+    "judge list": ("--all",),
     "judge test": ("rules",),
     "run": ("saer", *HERE, "--judge", "rules", "--name", "r", "--dry-run"),
     "runs list": (),

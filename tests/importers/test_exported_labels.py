@@ -76,13 +76,12 @@ def test_labels_come_back(given: Path, tmp_path: Path, fmt: Any) -> None:
         assert _all(db, "second") == before
 
 
-@pytest.mark.parametrize("columns", [11, 14, len(LABEL_COLUMNS)])
-def test_apostrophes_of_other_tables_stay(given: Path, tmp_path: Path, columns: int) -> None:
+def test_apostrophes_of_other_tables_stay(tmp_path: Path) -> None:
     """Only the columns of our own export, in their order, say that we put the apostrophes there."""
     path = tmp_path / "theirs.csv"
     path.write_text("rater,user_id,system,value\nanna,'=1,s,Good\n", encoding="utf-8")
-    lines = ",".join(LABEL_COLUMNS[:columns])
-    lines += f"\nanna,'=1,,s,,,overall,Good,pointwise,annotator,'tis{',' * (columns - 11)}\n"
+    lines = ",".join(LABEL_COLUMNS)
+    lines += f"\nanna,'=1,,s,,,overall,Good,pointwise,annotator,'tis{',' * (len(LABEL_COLUMNS) - 11)}\n"
     ours = tmp_path / "ours.csv"
     ours.write_text(lines, encoding="utf-8")
     with connect(tmp_path / "a.db") as db:

@@ -190,7 +190,7 @@ def test_movielens_equals_trec_eval_and_scikit_learn(project_db: Path) -> None:
     folder = Path(os.environ["RECJUDGE_DATA"]) / "ml100k"
     systems = ("cooccurrence", "embedding", "popularity")
     files = {"items": "items", "events": "events", "ratings_heldout": "events"}
-    built = project(project_db.with_name("ml.db"), items={"none": "none"})
+    built = project(project_db.with_name("ml.db"), items={"another": "another"})
     for name, kind in (files | {f"lists_{system}": "lists" for system in systems}).items():
         built.done(f"import -p films --as {kind}", folder / f"{name}.csv")
     held: Scores = defaultdict(dict)
