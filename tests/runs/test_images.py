@@ -169,7 +169,7 @@ def test_explanations_show_the_image_of_their_item(shop: Database) -> None:
 
 def test_runs_with_and_without_images_are_two_series(shop: Database) -> None:
     names = [plan(shop, OPENAI, rater="the series", images=on).rater for on in (False, True)]
-    assert names == ["openai:m", "openai:m #2"]
+    assert names == ["m", "m #2"]
 
 
 def test_what_was_shown_is_exported_and_can_be_imported_again(shop: Database, tmp_path: Path) -> None:

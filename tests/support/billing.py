@@ -135,7 +135,7 @@ class Biller:
             self.requests += 1
             draw = Random(sha256(raw + b"%d/%d" % (self.seed, self.requests)).digest())
             prompt = sum(len(message["content"].encode()) for message in body["messages"]) // 3
-            output = draw.randint(1, body["max_completion_tokens"])
+            output = draw.randint(1, body.get("max_completion_tokens") or body["max_tokens"])
             self.billed += (prompt * IN_USD + output * OUT_USD) / 1e6
         time.sleep(draw.uniform(0, 0.01))
         reply = {**completion(_GOOD), **self._usage(prompt, output)}

@@ -37,7 +37,7 @@ async def test_a_project_deleted_while_its_screen_is_opened(project_db: Path) ->
     async with running(project_db, "movies") as pilot:
         with connect(project_db) as db:
             delete_project(db, "movies")
-        pilot.app.push_screen(make_screen("agreement", project))
+        pilot.app.push_screen(make_screen("reports", project))
         await settle(pilot)
         assert "no longer exists" in shown(pilot)
         await press(pilot, "escape")

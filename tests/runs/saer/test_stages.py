@@ -244,12 +244,12 @@ def test_killed_anywhere_the_same_command_goes_on_and_asks_nothing_twice(
     assert db.value("SELECT group_concat(protocol || ' ' || state, ', ') FROM runs") == (
         "pointwise done, pairwise done"
     )
-    assert db.rows("SELECT name FROM raters")[0][0] == "openai:hash-judge"
+    assert db.rows("SELECT name FROM raters")[0][0] == "hash-judge"
     whole = users * 3 + users * 3 * 2
     assert len(set(asked(log))) == whole
     assert len(asked(log)) - whole <= kills * CONCURRENCY * UNSAVED_A_WORKER
     assert [len(verdicts(db, run)) for run in (1, 2)] == [users * 3] * 2
-    assert "SAER: films, judged by openai:hash-judge" in out
+    assert "SAER: films, judged by hash-judge" in out
     assert intact(db)
 
 
@@ -293,7 +293,7 @@ def test_between_the_stages_nothing_of_the_first_is_asked_again(db: Database, tm
         assert len(asked(log)) == 12
         code, out, err = ran(*line)
         assert code == 0, err
-        assert "pointwise: run 1 of openai:hash-judge exists (done), 12 of 12 calls ended, 0 failed" in err
+        assert "pointwise: run 1 of hash-judge exists (done), 12 of 12 calls ended, 0 failed" in err
         assert len(asked(log)) == 24
         page = ran(*line)
         assert page[1] == out, "a third time only the page is printed"

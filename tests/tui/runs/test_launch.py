@@ -106,7 +106,7 @@ async def test_the_estimate_follows_the_form_and_writes_nothing(project_db: Path
         screen = await open_form(pilot)
         await until(pilot, lambda: "6 calls on 6 cases" in shown(pilot))
         await fill(pilot, screen, limit="2", judge="ollama:some:1b")
-        await until(pilot, lambda: "2 calls on 2 cases" in shown(pilot))
+        await until(pilot, lambda: "4 calls on 4 cases" in shown(pilot))
         assert "$0 local" in shown(pilot)
         assert "~" in shown(pilot)
         await fill(pilot, screen, systems="als, text", limit="")
@@ -119,9 +119,9 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
         judge(project_db, project, "pointwise")
-        await fill(pilot, screen, limit="5")
-        await until(pilot, lambda: "has already judged these 5 cases. Starting it again" in shown(pilot))
-        assert "f5  Judge 5 cases again on this machine" in shown(pilot)
+        await fill(pilot, screen, limit="2")
+        await until(pilot, lambda: "has already judged these 4 cases. Starting it again" in shown(pilot))
+        assert "f5  Judge 4 cases again on this machine" in shown(pilot)
         # the warnings stand above the prompt, in view without scrolling
         text = shown(pilot)
         assert text.index("has already judged") < text.index("First prompt")
@@ -318,8 +318,8 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
         assert pilot.app.focused.id == "start"
         await press(pilot, "up", "up")
         await press(pilot, *"1x2", "backspace")
-        assert "‹ sample 1 ›" in shown(pilot)
-        await until(pilot, lambda: "1 call on 1 case" in shown(pilot))
+        assert "‹ sample 1 user ›" in shown(pilot)
+        await until(pilot, lambda: "2 calls on 2 cases" in shown(pilot))
 
 
 async def test_an_address_is_asked_for_where_the_judge_may_need_one(project_db: Path) -> None:
