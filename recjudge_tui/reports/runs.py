@@ -209,7 +209,14 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     stored = ("project_id", "project", "rater", "state", "wanted", "error", "seconds", "wanted_concurrency")
     known = {name: row[name] for name in stored} | {
         name: row[name] or ""
-        for name in ("attempt_started_at", "heartbeat_at", "finished_at", "waiting_until", "retry_why", "retry_at")
+        for name in (
+            "attempt_started_at",
+            "heartbeat_at",
+            "finished_at",
+            "waiting_until",
+            "retry_why",
+            "retry_at",
+        )
     }
     return RunWatch(
         run_id=run_id,

@@ -46,7 +46,10 @@ def _child_of(parent: int) -> int | None:
             words, state = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
         except OSError:
             continue
-        if words.split(b"\0")[1:3] == [b"-m", b"recjudge_tui.judges.gguf_child"] and int(state.rpartition(")")[2].split()[1]) == parent:
+        if (
+            words.split(b"\0")[1:3] == [b"-m", b"recjudge_tui.judges.gguf_child"]
+            and int(state.rpartition(")")[2].split()[1]) == parent
+        ):
             return int(folder.name)
     return None
 

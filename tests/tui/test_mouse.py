@@ -92,10 +92,8 @@ async def test_the_signs_of_a_choice_are_clicked(project_db: Path) -> None:
     async with running(project_db, "movies") as pilot:
         await press(pilot, "a")
         await until(pilot, lambda: "[leaderboard]" in shown(pilot))
-        await _click_text(pilot, "agreement  flags")
-        await until(pilot, lambda: "[agreement]" in shown(pilot))
         await press(pilot, "m")
-        choice = pilot.app.screen.query_one("#choice-stat", Choice)
+        choice = pilot.app.screen.query_one("#field-readers", Choice)
         first = choice.value
         await pilot.click(choice, offset=(choice.size.width - 1, 0))
         await settle(pilot)
