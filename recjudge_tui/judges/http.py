@@ -7,6 +7,7 @@ it: httpx2 alone takes what a server sent behind an answer for the answer to the
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import re
 import select
@@ -215,7 +216,9 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
     ) -> _Wire:
         loop = asyncio.get_running_loop()
         with _as_connect_error():
-            opening = loop.create_connection(lambda: self, host, port, happy_eyeballs_delay=0.25)
+            # Python's race between addresses leaves a socket open when it is cancelled; one address needs no race
+            delay = None if _is_address(host) else 0.25
+            opening = loop.create_connection(lambda: self, host, port, happy_eyeballs_delay=delay)
             await within(timeout or CONNECT_S, opening)
         return self
 
@@ -290,6 +293,15 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
         self._error = self._error or str(error or "")
         self._ended = True
         self._news.set()
+
+
+def _is_address(host: str) -> bool:
+    """Whether the host is a number, so that no name has several addresses."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 @contextmanager

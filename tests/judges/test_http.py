@@ -10,6 +10,7 @@ import json
 import os
 import random
 import ssl
+import warnings
 import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -303,6 +304,29 @@ class TestBodies:
     def test_json_too_deep_to_read_is_no_json(self, deep: bytes) -> None:
         with pytest.raises(ValueError, match=r"deep|Expecting"):
             body_json(httpx.Response(200, content=deep))
+
+
+async def test_a_connection_given_up_while_it_is_made_leaves_no_socket_open() -> None:
+    """Steps of the loop are counted, because the moment between a connected socket and its transport is one step."""
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for steps in range(60):
+                client = Client()
+                asked = asyncio.create_task(get(client, f"http://127.0.0.1:{port}/"))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                asked.cancel()
+                await asyncio.gather(asked, return_exceptions=True)
+                await client.aclose()
+            await asyncio.sleep(0)
+            gc.collect()
+        assert not [one for one in told if f"raddr=('127.0.0.1', {port})" in str(one.message)]
 
 
 class TestDeadline:
