@@ -134,6 +134,8 @@ def test_labels_are_imported(project: Project) -> None:
 def test_a_label_that_it_does_not_have_is_refused_with_those_it_has(project: Project) -> None:
     rows = (("rater", "user_id", "system", "value", "protocol"), ("cy", "u00", "als", "Good", "match"))
     said = project.command(*label_file(project.folder / "odd.csv", *rows), code=1)
+    assert "no answer of match fits" in said
+    assert "“Good” (1 row)" in said
     assert "The answers are Yes, Maybe, No (2, 1, 0)" in said
 
 

@@ -94,7 +94,7 @@ class Expected(NamedTuple):
     sides: tuple[str, str] = ("", "")
 
 
-class Given(NamedTuple):
+class Codebook(NamedTuple):
     """What the user said: what answers mean, the two ends of a scale, that the rest may be dropped. `ours`: the file is
     our own export, whose numbers are ours."""
 
@@ -140,7 +140,7 @@ def number_of(text: str) -> float | None:
     return value if math.isfinite(value) and "_" not in text and text.isascii() else None
 
 
-def settle(counts: Mapping[str, int], expected: Expected, given: Given = Given()) -> Reading:  # noqa: B008 - frozen
+def settle(counts: Mapping[str, int], expected: Expected, given: Codebook = Codebook()) -> Reading:  # noqa: B008 - frozen
     """The one reading of a column's answers. `counts`: answer -> rows, without empty cells. Raises Unclear."""
     codes: dict[str, Code] = {}
     renamed = {fold(old): new for old, new in given.values.items()}
@@ -308,7 +308,9 @@ def _said(new: str, text: str, expected: Expected) -> Code:
 # ---- numbers -----------------------------------------------------------------------------------------------------
 
 
-def _numbered_sides(numbered: Mapping[str, int], counts: Mapping[str, int], given: Given) -> dict[str, Code]:
+def _numbered_sides(
+    numbered: Mapping[str, int], counts: Mapping[str, int], given: Codebook
+) -> dict[str, Code]:
     """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
     found = set(numbered.values())
     if not found or not found <= {0, 1, 2} or found >= {0, 2}:
@@ -333,7 +335,7 @@ def _numbers(
     words: Mapping[str, Code],
     counts: Mapping[str, int],
     expected: Expected,
-    given: Given,
+    given: Codebook,
     remarks: list[str],
 ) -> dict[str, Code]:
     """The codes of answers that are numbers where labels are expected. Raises Unclear where they can be read in two ways."""

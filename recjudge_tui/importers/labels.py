@@ -26,8 +26,8 @@ from recjudge_tui.importers.codes import (
     NAMED_A,
     NAMED_B,
     Code,
+    Codebook,
     Expected,
-    Given,
     Reading,
     Unclear,
     fold,
@@ -105,7 +105,7 @@ class LabelRows(NamedTuple):
     notes: Notes
     times: Times
     scales: Scales
-    given: Given
+    given: Codebook
     case_of: CaseOf
     name: str
     sides: str = ""

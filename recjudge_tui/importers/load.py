@@ -20,7 +20,7 @@ from recjudge_tui.domain.roles import IMPORTED, RaterKind, kind_by_name
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.codes import Given
+from recjudge_tui.importers.codes import Codebook
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
 from recjudge_tui.importers.float_ids import joined_ids, without_ending
 from recjudge_tui.importers.guess import names_no_system
@@ -719,7 +719,7 @@ class _File:
                 part.scales if part else {},
                 options.scale,
             ),
-            given=Given(
+            given=Codebook(
                 options.values,
                 options.scale,
                 options.keep_fitting,

@@ -14,9 +14,9 @@ from recjudge_tui.judges.trust import Sent
 T = TypeVar("T")
 
 
-async def within(seconds: float, awaitable: Awaitable[T]) -> T:
-    """The awaitable's result. If it takes longer, it is cancelled and asyncio.TimeoutError is raised. A cancellation from
-    outside is never swallowed."""
+async def within(seconds: float | None, awaitable: Awaitable[T]) -> T:
+    """The awaitable's result. If it takes longer, it is cancelled and asyncio.TimeoutError is raised; None is no limit. A
+    cancellation from outside is never swallowed."""
     import anyio  # loaded with the first call
 
     try:

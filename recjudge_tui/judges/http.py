@@ -7,7 +7,6 @@ it: httpx2 alone takes what a server sent behind an answer for the answer to the
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import re
 import select
@@ -26,6 +25,7 @@ import httpx2 as httpx
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.base import within
+from recjudge_tui.judges.trust import literal_address
 from recjudge_tui.system import MORE_HANDLES, is_out_of_handles
 from recjudge_tui.version import USER_AGENT
 
@@ -217,7 +217,7 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
         loop = asyncio.get_running_loop()
         with _as_connect_error():
             # Python's race between addresses leaves a socket open when it is cancelled; one address needs no race
-            delay = None if _is_address(host) else 0.25
+            delay = None if literal_address(host) else 0.25
             opening = loop.create_connection(lambda: self, host, port, happy_eyeballs_delay=delay)
             await within(timeout or CONNECT_S, opening)
         return self
@@ -293,15 +293,6 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
         self._error = self._error or str(error or "")
         self._ended = True
         self._news.set()
-
-
-def _is_address(host: str) -> bool:
-    """Whether the host is a number, so that no name has several addresses."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -50,6 +49,7 @@ from recjudge_tui.judges.servers import (
     without_bounds,
     written,
 )
+from recjudge_tui.judges.trust import literal_address
 
 DEFAULT_URL = "https://api.openai.com/v1"
 # the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
@@ -453,7 +453,6 @@ def _is_azure(url: str) -> bool:
 def _is_local(url: str) -> bool:
     """Whether the host is this machine or one of the same private network."""
     host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".lan", ".internal"))
+    if address := literal_address(host):
+        return address.is_private
+    return "." not in host or host.endswith((".local", ".lan", ".internal"))

@@ -67,7 +67,7 @@ class ThirdPartyJudge:
             self._thread.start()
         future = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(working(), self._loop))
         try:
-            return await (future if limit_s is None else within(limit_s, future))
+            return await within(limit_s, future)
         except RecjudgeError:
             raise
         except asyncio.TimeoutError:

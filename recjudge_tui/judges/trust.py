@@ -8,12 +8,12 @@ trusted before the variable is read (`keys.find_keys`). The user's decisions sta
 from __future__ import annotations
 
 import fcntl
-import ipaddress
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,6 +85,14 @@ class UntrustedError(JudgeError):
         )
 
 
+def literal_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that the host is; None for a name."""
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
 def server_of(url: str) -> str:
     """Scheme, host and, if it is not the usual one, port of a URL, as the connection is made to them."""
     import httpx2 as httpx  # slow to load, and only needed here
@@ -94,8 +102,7 @@ def server_of(url: str) -> str:
     except (httpx.InvalidURL, ValueError):
         return one_line(url, 500)  # a judge of another package may take other words
     host = parsed.raw_host.decode("ascii").lower()
-    with suppress(ValueError):
-        address = ipaddress.ip_address(host.strip("[]"))
+    if address := literal_address(host):
         host = f"[{address}]" if address.version == 6 else str(address)
     port = parsed.port or _PORTS.get(parsed.scheme)
     return f"{parsed.scheme}://{host}" + ("" if port == _PORTS.get(parsed.scheme) else f":{port}")

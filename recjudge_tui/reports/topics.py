@@ -25,7 +25,7 @@ class Topic(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class TopicRaters:
     """One of a project's topics and the raters that answered it, judges first. `people` begin with the best truth:
     the users, then a consensus, then annotators. Within a kind, whoever answered most comes first, so that a few
     adjudicated cases do not become the truth. `named`: the only raters, if the user named some."""
@@ -59,7 +59,7 @@ def topics(project: Project) -> tuple[Topic, ...]:
 
 def asked(
     project: Project, topic: Topic, known: tuple[Topic, ...] | None = None, named: tuple[str, ...] = ()
-) -> Asked:
+) -> TopicRaters:
     """A topic with its raters; `known`: the project's topics. Raises NotFoundError for an unknown rater."""
     from recjudge_tui.shapes import rank_of, under_protocol
     from recjudge_tui.store.raters import rater_row
@@ -74,7 +74,7 @@ def asked(
     people = [name for name in ranked if raters[name].kind in REFERENCES]
     answers = verdict_counts(project.db, project.id, topic.aspect, people)
     people.sort(key=lambda name: (REFERENCES.index(raters[name].kind), -answers.get(name, 0)))
-    return Asked(
+    return TopicRaters(
         project, topics(project) if known is None else known, topic, tuple(ranked), tuple(people), named
     )
 

@@ -535,7 +535,7 @@ _VALUE_NAMES = {
 }
 
 
-class Shown(NamedTuple):
+class FigureView(NamedTuple):
     """A figure on the screen, and its options."""
 
     data: Figure
@@ -560,7 +560,7 @@ def load_figure(
     occasions: OccasionFilter = EVERY_OCCASION,
     *,
     switch: bool = False,
-) -> Shown:
+) -> FigureView:
     """A figure about a topic on these occasions with the chosen values; a value that no longer exists is replaced by the
     first one.
 
@@ -578,7 +578,7 @@ def load_figure(
         data = of(data.topics[int(place)])
     if switch and not data.rows:
         data = next((drawn for drawn in map(of, data.topics) if drawn.rows), data)
-    return Shown(data, (_topic_field(data), *_fields(data)))
+    return FigureView(data, (_topic_field(data), *_fields(data)))
 
 
 def cases_behind(db: Database, project_id: int, data: Figure, row: Row) -> Behind:
@@ -817,7 +817,7 @@ class FiguresScreen(OccasionScreen):
         self.topic = topic
         self.figure_name = name
         self.chosen = dict(chosen)
-        self.figure: Shown | None = None
+        self.figure: FigureView | None = None
         self._cells = CellTable((), ())
         self._cursor = Coordinate(0, 0)
         # the width of a column and the height of a line of the grid
@@ -882,7 +882,7 @@ class FiguresScreen(OccasionScreen):
             self._show_grid(self._cells, self.query_one(FigureTable))
             self.call_after_refresh(self._mark_cursor)
 
-    def _show_figure(self, figure: Shown) -> None:
+    def _show_figure(self, figure: FigureView) -> None:
         self.figure = figure
         self.occasions_shown()
         if figure.data.topic != self.topic:

@@ -862,7 +862,7 @@ class HomeScreen(ImportScreen):
         Binding("i", "import", "import", id="home.import"),
         Binding("n", "go('launch')", "new run", id="home.launch"),
         Binding("r", "go('runs')", "runs", id="home.runs"),
-        Binding("a", "go('reports')", "agreement", id="home.agreement"),
+        Binding("a", "go('reports')", "reports", id="home.reports"),
         Binding("l", "go('annotate')", "label", id="home.annotate"),
         Binding("B", "go('data')", "browse the data", show=False, id="home.data"),
         Binding("d", "go('compare')", "compare raters", show=False, id="home.compare"),

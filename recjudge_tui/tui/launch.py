@@ -535,8 +535,8 @@ class CaseCountChoice(Choice):
         self._offer()
 
     def _offer(self) -> None:
-        shown = f"{number(int(self._count))} user{'s' * (self._count != '1')}" if self._count else "… users"
-        everything = "all" if self._all is None else f"all {number(self._all)} cases"
+        shown = quantity(int(self._count), "user") if self._count else "… users"
+        everything = "all" if self._all is None else f"all {quantity(self._all, 'case')}"
         options = [
             ("all", everything),
             ("decided", "until decided"),

@@ -185,7 +185,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         Binding("n", "new", "new", id="projects.new"),
         Binding("i", "import", "import", id="projects.import"),
         Binding("r", "open('runs')", "runs", id="projects.launch"),
-        Binding("a", "open('reports')", "agreement", id="projects.agreement"),
+        Binding("a", "open('reports')", "reports", id="projects.reports"),
         Binding("d", "open('compare')", "compare raters", show=False, id="projects.compare"),
         Binding("p", "open('prompts')", "prompts", show=False, id="projects.prompts"),
         Binding("l", "open('annotate')", "label cases yourself", show=False, id="projects.annotate"),

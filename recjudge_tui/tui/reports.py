@@ -72,7 +72,7 @@ _EMPTY = """Nothing has been judged yet.
 Press i to import labels, and r, then n, to start a run."""
 
 
-class Chosen(NamedTuple):
+class ReportChoice(NamedTuple):
     """What the user chose to see: the tab, the question, and the values of each report's options."""
 
     tab: str = "leaderboard"
@@ -80,7 +80,7 @@ class Chosen(NamedTuple):
     values: Mapping[str, Mapping[str, Any]] = {}
 
 
-class Made(NamedTuple):
+class TabContent(NamedTuple):
     """A report that was made, or the reason why it could not be; `values` are those that it was made with."""
 
     tab: str
@@ -94,7 +94,7 @@ class Made(NamedTuple):
     rows: Table | None = None
 
 
-def load(db: Database, project_id: int, chosen: Chosen, occasions: OccasionFilter) -> Made:
+def load(db: Database, project_id: int, chosen: ReportChoice, occasions: OccasionFilter) -> TabContent:
     """A report about the chosen question on these occasions; call it in a worker. A report that does not fit the project
     is its error, so that the other tabs stay usable."""
     from recjudge_tui.store.data import known_systems
@@ -112,20 +112,20 @@ def load(db: Database, project_id: int, chosen: Chosen, occasions: OccasionFilte
         try:
             paper = of_project(project)
         except RecjudgeError as error:
-            return Made(PAPER, known, topic, raters, systems, values, None, error)
-        return Made(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
+            return TabContent(PAPER, known, topic, raters, systems, values, None, error)
+        return TabContent(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
     report = REPORTS[chosen.tab]
     values = {**_of_topic(report, topic), **_required(report, raters), **chosen.values.get(chosen.tab, {})}
     served = zip(OCCASIONS, (occasions.contexts, occasions.start, occasions.end), strict=True)
     values |= {option.name: value for option, value in served if option in report.options and value}
     try:
-        return Made(chosen.tab, known, topic, raters, systems, values, make(project, report, **values))
+        return TabContent(chosen.tab, known, topic, raters, systems, values, make(project, report, **values))
     except NotFoundError as error:
         if occasions != EVERY_OCCASION:
             raise  # the filter names what is not there: the one before stays
-        return Made(chosen.tab, known, topic, raters, systems, values, None, error)
+        return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
     except RecjudgeError as error:
-        return Made(chosen.tab, known, topic, raters, systems, values, None, error)
+        return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
 
 
 def _of_topic(report: Report, topic: Topic | None) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _required(report: Report, raters: Sequence[str]) -> dict[str, Any]:
     return {"rater": raters[0]} if option is not None and option.required and raters else {}
 
 
-def row_filter(made: Made, row: Row, occasions: OccasionFilter, outcome: str = "system") -> str:
+def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: str = "system") -> str:
     """The filter for the verdicts behind a row of a report; `outcome`: those that the system won, tied or lost."""
     terms: list[Term] = []
     values = dict(made.values) | {name: value for name, value in row.items() if value not in (None, "")}
@@ -189,7 +189,7 @@ class ReportsScreen(OccasionScreen):
         Binding("shift+tab", "turn(-1)", "report before", show=False, priority=True, id="reports.previous"),
         Binding("m", "choose", "choose", id="reports.choose"),
         Binding("o", "topic", "question", id="reports.topic"),
-        Binding("plus", "whole", "all columns", key_display="+", id="reports.whole"),
+        Binding("plus", "whole", "columns", key_display="+", id="reports.whole"),
         Binding("D", "explain", "definitions", id="reports.explain"),
         Binding("f", "figures", "figures", id="reports.figures"),
         Binding("e", "export", "export", id="reports.export"),
@@ -205,9 +205,9 @@ class ReportsScreen(OccasionScreen):
     def __init__(self, project_id: int, tab: str = "", occasion_text: str = "") -> None:
         super().__init__(occasion_text)
         self.project_id = project_id
-        self.made: Made | None = None
+        self.made: TabContent | None = None
         self._first = tab
-        self._chosen = Chosen()
+        self._chosen = ReportChoice()
         self._whole = self._explain = self._was_live = False
         self._table: Table | None = None
         self._rows: tuple[Row, ...] = ()
@@ -226,7 +226,7 @@ class ReportsScreen(OccasionScreen):
 
     def on_mount(self) -> None:
         kept = self.host.chosen.get((type(self).__name__, self.project_id))
-        if isinstance(kept, Chosen):
+        if isinstance(kept, ReportChoice):
             self._chosen = kept
         if self._first:
             self._chosen = self._chosen._replace(tab=self._first)
@@ -269,7 +269,7 @@ class ReportsScreen(OccasionScreen):
             lines[-1].append(tab)
         self.query_one("#tabs", Static).update(Content("\n").join(Content("  ").join(line) for line in lines))
 
-    def _show(self, made: Made) -> None:
+    def _show(self, made: TabContent) -> None:
         self.made = made
         self.occasions_shown()
         self._chosen = self._chosen._replace(topic=made.topic)
@@ -587,7 +587,7 @@ def _real(value: object) -> float | None:
     return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
 
 
-def _page(made: Made, width: int) -> Content:
+def _page(made: TabContent, width: int) -> Content:
     """A page, a text, an empty table or the reason why there is none."""
     if made.error is not None:
         parts = [part for part in (made.error.title, made.error.cause, made.error.next_step) if part]

@@ -243,7 +243,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         Binding("left", "step(-1)", "previous verdict", show=False, id="cases.step_previous"),
         IMPORT,
         Binding("r", "open('runs')", "runs", show=False, id="cases.launch"),
-        Binding("a", "open('reports')", "agreement", show=False, id="cases.agreement"),
+        Binding("a", "open('reports')", "reports", show=False, id="cases.reports"),
         Binding("d", "open('compare')", "compare raters", show=False, id="cases.compare"),
         Binding("p", "open('prompts')", "prompts", show=False, id="cases.prompts"),
         Binding("l", "open('annotate')", "label cases yourself", show=False, id="cases.annotate"),

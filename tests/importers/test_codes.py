@@ -11,7 +11,7 @@ import pytest
 from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.codes import Expected, Given, Reading, Unclear, settle
+from recjudge_tui.importers.codes import Codebook, Expected, Reading, Unclear, settle
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
@@ -60,7 +60,7 @@ def test_one_reading_that_fits_or_a_question(expected: Expected, seed: int) -> N
         )
         counts = {text: rng.choice((1, 3, 40, 3000)) for text in rng.sample(pool, rng.randint(1, 4))}
         keep = rng.random() < 0.2
-        reading = _settled(counts, expected, Given(keep_fitting=keep))
+        reading = _settled(counts, expected, Codebook(keep_fitting=keep))
         if isinstance(reading, Unclear):
             assert reading.lines
             assert all(line.startswith(("--", "scale")) for line, _ in reading.lines)
@@ -68,7 +68,7 @@ def test_one_reading_that_fits_or_a_question(expected: Expected, seed: int) -> N
             _check(reading, counts, expected, keep)
 
 
-def _settled(counts: dict[str, int], expected: Expected, given: Given) -> Reading | Unclear:
+def _settled(counts: dict[str, int], expected: Expected, given: Codebook) -> Reading | Unclear:
     try:
         return settle(counts, expected, given)
     except Unclear as question:
@@ -146,26 +146,26 @@ def test_a_few_strays_are_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("expected", "counts", "given", "values"),
     [
-        (PAIR, {"1.0": 6, "2.0": 4}, Given({"1": "A", "2": "B"}), {"1.0": 1, "2.0": -1}),
-        (PAIR, {"1": 6, "0": 4}, Given({"1": "A", "0": "B"}), {"1": 1, "0": -1}),
-        (PAIR, {"yes": 6, "no": 4, "?": 9}, Given({"yes": "A", "no": "B", "?": ""}), {"yes": 1, "no": -1}),
-        (PAIR, {"1": 3, "4": 3, "7": 3}, Given(ends=(1, 7)), {"1": 1, "4": 0, "7": -1}),
-        (PAIR, {"1": 3, "4": 3, "7": 3}, Given(ends=(7, 1)), {"1": -1, "4": 0, "7": 1}),
-        (PAIR, {"-2": 3, "0": 3, "1": 3}, Given(ends=(2, -2)), {"-2": -1, "0": 0, "1": 1}),
-        (PAIR, {"A": 3, "B": 3, "D": 3}, Given(keep_fitting=True), {"A": 1, "B": -1}),
-        (LABELS, {"1": 3, "2": 3, "3": 3}, Given({"1": "Poor", "2": "Partial", "3": "Good"}), {"1": 0, "2": 1, "3": 2}),
-        (LABELS, {"0": 3, "1": 3, "2": 3}, Given(), {"0": 0, "1": 1, "2": 2}),
+        (PAIR, {"1.0": 6, "2.0": 4}, Codebook({"1": "A", "2": "B"}), {"1.0": 1, "2.0": -1}),
+        (PAIR, {"1": 6, "0": 4}, Codebook({"1": "A", "0": "B"}), {"1": 1, "0": -1}),
+        (PAIR, {"yes": 6, "no": 4, "?": 9}, Codebook({"yes": "A", "no": "B", "?": ""}), {"yes": 1, "no": -1}),
+        (PAIR, {"1": 3, "4": 3, "7": 3}, Codebook(ends=(1, 7)), {"1": 1, "4": 0, "7": -1}),
+        (PAIR, {"1": 3, "4": 3, "7": 3}, Codebook(ends=(7, 1)), {"1": -1, "4": 0, "7": 1}),
+        (PAIR, {"-2": 3, "0": 3, "1": 3}, Codebook(ends=(2, -2)), {"-2": -1, "0": 0, "1": 1}),
+        (PAIR, {"A": 3, "B": 3, "D": 3}, Codebook(keep_fitting=True), {"A": 1, "B": -1}),
+        (LABELS, {"1": 3, "2": 3, "3": 3}, Codebook({"1": "Poor", "2": "Partial", "3": "Good"}), {"1": 0, "2": 1, "3": 2}),
+        (LABELS, {"0": 3, "1": 3, "2": 3}, Codebook(), {"0": 0, "1": 1, "2": 2}),
     ],
 )  # fmt: skip
 def test_a_line_settles_it(
-    expected: Expected, counts: dict[str, int], given: Given, values: dict[str, float]
+    expected: Expected, counts: dict[str, int], given: Codebook, values: dict[str, float]
 ) -> None:
     assert {text: code.value for text, code in settle(counts, expected, given).codes.items()} == values
 
 
 def test_an_unknown_meaning_is_refused() -> None:
     with pytest.raises(Unclear, match="“Best” is not an answer of pairwise"):
-        settle({"1": 3}, PAIR, Given({"1": "Best"}))
+        settle({"1": 3}, PAIR, Codebook({"1": "Best"}))
 
 
 # ---- through the import: each way in which answers are stored ----

@@ -314,7 +314,7 @@ async def test_a_connection_given_up_while_it_is_made_leaves_no_socket_open() ->
 
     async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for steps in range(60):
                 client = Client()
@@ -326,7 +326,7 @@ async def test_a_connection_given_up_while_it_is_made_leaves_no_socket_open() ->
                 await client.aclose()
             await asyncio.sleep(0)
             gc.collect()
-        assert not [one for one in told if f"raddr=('127.0.0.1', {port})" in str(one.message)]
+        assert not [w for w in caught if f"raddr=('127.0.0.1', {port})" in str(w.message)]
 
 
 class TestDeadline:

@@ -103,13 +103,18 @@ async def test_the_signs_of_a_choice_are_clicked(project_db: Path) -> None:
         assert choice.value == first
 
 
-async def test_tabs_of_reports_and_kinds_of_data_are_clicked(project_db: Path) -> None:
+async def test_tabs_of_reports_figures_and_kinds_of_data_are_clicked(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         await press(pilot, "a")
         await until(pilot, lambda: "[leaderboard]" in shown(pilot))
         await _click_text(pilot, "flags  metrics")
         await until(pilot, lambda: "[flags]" in shown(pilot))
+        await _click_text(pilot, "leaderboard  agreement")
+        await until(pilot, lambda: "[leaderboard]" in shown(pilot))
+        await press(pilot, "f")
+        await _click_text(pilot, "8 lea")
+        await until(pilot, lambda: "[8 leaderboard]" in shown(pilot))
         pilot.app.push_screen(make_screen("data", 1))
         await until(pilot, lambda: "[users]" in shown(pilot))
         await settle(pilot)

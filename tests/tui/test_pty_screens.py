@@ -27,6 +27,8 @@ WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"j", b"m"), b"method"),
     ((ESC, b"\t"), b"[agreement]"),
     ((b"m",), b"protocol"),
+    ((ESC, b"f"), b"confusion"),
+    ((b"2", b"4", b"5", b"6", b"7", b"8", b"9", b"J", b"m"), b"question"),
     ((ESC, ESC, ESC, b"d"), b"Compare"),
     ((b"j", b"s", b"p"), b"Prompts"),
     ((ESC, ESC, b"p"), b"Prompts ("),

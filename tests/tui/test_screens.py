@@ -241,6 +241,8 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
 async def _agreement(pilot: Pilot[Any]) -> None:
     await press(pilot, "a")
     await until(pilot, lambda: "Leaderboard" in shown(pilot))
+    await press(pilot, "tab")
+    await until(pilot, lambda: "[agreement]" in shown(pilot) and "Agreement" in shown(pilot))
     await settle(pilot)
 
 

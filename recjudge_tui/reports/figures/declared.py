@@ -44,7 +44,7 @@ from recjudge_tui.reports.figures.marks import (
     real,
     whole,
 )
-from recjudge_tui.reports.topics import Asked, Topic, asked, topics
+from recjudge_tui.reports.topics import Topic, TopicRaters, asked, topics
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.protocols import ProtocolFacts
@@ -58,7 +58,9 @@ class About:
     `strict`: a value that does not exist is an error; otherwise the figure chooses another.
     """
 
-    def __init__(self, empty: Figure, question: Asked, given: Mapping[str, str], *, strict: bool) -> None:
+    def __init__(
+        self, empty: Figure, question: TopicRaters, given: Mapping[str, str], *, strict: bool
+    ) -> None:
         self.project, self.topic, self.named = question.project, question.topic, question.named
         self.raters, self.people = question.raters, question.people
         self.empty, self.cases = empty, empty.cases
@@ -510,7 +512,7 @@ def _confusion(about: About) -> Figure:
 def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
     from recjudge_tui.reports.agreement import cell_cases
 
-    about = About(figure, Asked(project, figure.topics, figure.topic, (), ()), {}, strict=False)
+    about = About(figure, TopicRaters(project, figure.topics, figure.topic, (), ()), {}, strict=False)
     raters = (str(row["rater_a"]), str(row["rater_b"]))
     return cell_cases(project, row, about.options("agreement", raters=raters, confusion=True)[1])
 

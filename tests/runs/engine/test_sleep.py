@@ -70,9 +70,8 @@ def test_calls_do_not_fail_if_the_process_is_stopped_beyond_the_deadline(
             servers.pop().stop()
             servers.append(start("openai_api", "--port", server_port(db, run)))
         os.kill(process.pid, signal.SIGCONT)
-        if (
-            while_away == "the server waits"
-        ):  # an answer that comes before the clock is read would not be too late
+        if while_away == "the server waits":
+            # an answer that comes before the clock is read would not be too late
             wait_until(lambda: request_count(servers[0]) >= 40 + 40 + 40)
         allow(servers[0])
         out, err = process.communicate(timeout=HANG_S)

@@ -1,4 +1,4 @@
-"""The words of a domain in real prompts: chosen by the layout imported, by the settings, or said to be unknown."""
+"""The words of a domain in real prompts: chosen by the layout imported, by the settings, or by the newest run."""
 
 from __future__ import annotations
 
