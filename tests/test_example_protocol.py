@@ -190,6 +190,8 @@ async def test_the_app_lists_it_and_shows_a_case(project: Project) -> None:
         text = shown(pilot)
         assert "4 of" in text
         assert "against people" in text
+        # the newest verdict stands first, and that is the reply that came last
+        await filter_by(pilot, " user:u00")
         await press(pilot, "enter")
         case = shown(pilot)
         assert "judge: No" in case
