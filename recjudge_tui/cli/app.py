@@ -59,6 +59,7 @@ SECTIONS = {
         "demo": Subcommand("operate", "Judge the sample data, then open the app."),
         "db": Subcommand("operate", "Back up the database file."),
         "config": Subcommand("operate", "Show your settings: theme, name, judge and keys."),
+        "docs": Subcommand("docs", "Read a page of the documentation."),
         "doctor": Subcommand("operate", "Check the installation, servers, keys and runs."),
     },
 }
