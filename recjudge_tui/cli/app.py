@@ -179,7 +179,9 @@ def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tup
 def main(argv: list[str] | None = None) -> None:
     """Entry point of the console script; ends the process with the exit code."""
     if sys.platform == "win32":
-        sys.exit("recjudge needs Linux, macOS or WSL. On Windows, install WSL (“wsl --install”) and recjudge in it.")
+        sys.exit(
+            "recjudge needs Linux, macOS or WSL. On Windows, install WSL (“wsl --install”) and recjudge in it."
+        )
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     open_streams()
