@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
-from typing import ClassVar, NamedTuple
+from pathlib import Path
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input, Static
+from textual.worker import get_current_worker
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.database import StoredRow
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.settings import user_path
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import (
     ProjectPanel,
     create_project,
@@ -27,6 +32,7 @@ from recjudge_tui.store.projects import (
     project_panel,
 )
 from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.home import HomeGlance
 from recjudge_tui.tui.screens import COMMON, ExportScreen, FilterBar, ImportScreen
@@ -38,6 +44,7 @@ from recjudge_tui.tui.widgets import (
     ago,
     bar,
     glyphs,
+    key_name,
     number,
     stored_state,
     wrapped,
@@ -158,17 +165,11 @@ def _marks(panel: ProjectPanel, symbols: Glyphs) -> str:
 
 _EMPTY = """No projects yet.
 
-i  import lists, items, events or labels from a file into a new project
-n  create an empty project
-
-On the command line, “recjudge demo” creates one with sample data."""
-
-
-class Change(NamedTuple):
-    """A change to a project: the name of the project to select, and a toast."""
-
-    select: str | None
-    toast: str
+{demo}  try the sample data: two small projects, judged in a few seconds
+{import_}  import lists, items, events or labels into a new project
+{new}  create an empty project
+{other}  open another database file"""
+_DEMO_S = 0.1
 
 
 class ProjectTable(SteadyTable):
@@ -182,8 +183,10 @@ class ProjectTable(SteadyTable):
 class ProjectsScreen(ExportScreen, ImportScreen):
     AUTO_FOCUS = "ProjectTable"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "demo", "sample data", id="projects.demo"),
         Binding("n", "new", "new", id="projects.new"),
         Binding("i", "import", "import", id="projects.import"),
+        Binding("o", "other_file", "open another file", show=False, id="projects.other_file"),
         Binding("r", "open('runs')", "runs", id="projects.launch"),
         Binding("a", "open('reports')", "reports", id="projects.reports"),
         Binding("d", "open('compare')", "compare raters", show=False, id="projects.compare"),
@@ -204,6 +207,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self._active: dict[int, ActiveRun] = {}
         self._wanted = ""
         self._was_live = False
+        self._makes_demo = False
         self._seen: tuple[int, int] | None = None
 
     def compose(self) -> ComposeResult:
@@ -214,7 +218,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
                 table = ProjectTable(cursor_type="row", cell_padding=1)
                 table.add_columns(*PROJECT_COLUMNS)
                 yield table
-                yield Static(Content(_EMPTY), id="no-projects")
+                yield Static(id="no-projects")
             with Vertical(id="one-project"):
                 yield Static(id="project-panel")
                 yield HomeGlance()
@@ -258,14 +262,22 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         if goal in keys:
             table.move_cursor(row=keys.index(goal), animate=False)
         self.set_class(not self._names, "-empty")
-        count = (
-            f"Projects ({len(shown)})"
-            if len(shown) == len(self._names)
-            else f"Projects ({len(shown)} of {len(self._names)})"
-        )
-        self.query_one("#projects").border_title = Content(count)
+        self._show_first_steps()
+        of_all = "" if len(shown) == len(self._names) else f" of {len(self._names)}"
+        self.query_one("#projects").border_title = Content(f"Projects ({len(shown)}{of_all})")
         self._show_panel()
         self.refresh_bindings()
+
+    def _show_first_steps(self) -> None:
+        """What can be done in an empty database, by the keys that the user has for it."""
+        keys = {
+            "demo": key_name(self.app, "projects.demo", "s"),
+            "import_": key_name(self.app, "projects.import", "i"),
+            "new": key_name(self.app, "projects.new", "n"),
+            "other": key_name(self.app, "projects.other_file", "o"),
+        }
+        text = "Importing and judging the sample data …" if self._makes_demo else _EMPTY.format(**keys)
+        self.query_one("#no-projects", Static).update(Content(text))
 
     @property
     def project_id(self) -> int | None:
@@ -341,6 +353,8 @@ class ProjectsScreen(ExportScreen, ImportScreen):
             return action in ("step_back", "app.command_palette")
         if action in ("open", "delete", "filter"):
             return bool(self._names)
+        if action == "demo":
+            return not self._names and not self._makes_demo
         return super().check_action(action, parameters)
 
     def action_export(self) -> None:
@@ -415,10 +429,12 @@ class ProjectsScreen(ExportScreen, ImportScreen):
 
     def _delete(self, sure: bool | None, name: str) -> None:
         if sure:
-            change = Change(None, f"“{one_line(name, 60)}” is deleted.")
-            self.background.start(
-                "change", partial(delete_project, name=name), lambda _: self._show_change(change)
-            )
+            job = partial(delete_project, name=name)
+            self.background.start("change", job, lambda _: self._show_deleted(name))
+
+    def _show_deleted(self, name: str) -> None:
+        self.refresh_rows()
+        self.notify(f"“{one_line(name, 60)}” is deleted.", markup=False)
 
     def action_import(self) -> None:
         key = self._current()
@@ -427,9 +443,62 @@ class ProjectsScreen(ExportScreen, ImportScreen):
     def imported(self, project: str) -> None:
         self.refresh_rows(select=project)
 
-    def _show_change(self, change: Change) -> None:
-        self.refresh_rows(select=change.select)
-        self.notify(change.toast, markup=False)
+    # ---- the first minute
+
+    def action_demo(self) -> None:
+        self._makes_demo = True
+        self._show_first_steps()
+        self.refresh_bindings()
+        self.background.start("demo", _make_demo, lambda _: self._end_demo(), self._end_demo)
+
+    def _end_demo(self, error: RecjudgeError | None = None) -> None:
+        self._makes_demo = False
+        self.refresh_rows()
+        if error is not None:
+            self.host.show_error(error)
+
+    def action_other_file(self) -> None:
+        hint = "Another database of recjudge. Leaving it brings you back here."
+        self.app.push_screen(AskLine("Open another file", hint, placeholder="recjudge.db"), self._open_file)
+
+    def _open_file(self, typed: str | None) -> None:
+        """Lend the terminal to an app on that file."""
+        if typed is None:
+            return
+        path = user_path(typed)
+        try:
+            # what is wrong with the file is said here, not on the terminal that comes back
+            connect(path, read_only=True).close()
+            self.host.lend(_command(path))
+        except SuspendNotSupported:
+            step = "Open it in another terminal with “recjudge --db FILE”."
+            self.host.show_error(UsageError("this terminal cannot be lent to a second app", next_step=step))
+        except OSError as error:
+            self.host.show_error(RecjudgeError("the file cannot be opened", f"{error.strerror}."))
+        except RecjudgeError as error:
+            self.host.show_error(error)
+
+
+def _command(path: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "recjudge_tui", "--db", str(path), *words]
+
+
+def _make_demo(db: Database) -> None:
+    """Raises RecjudgeError with what the command said last."""
+    command = _command(db.path, "demo", "--no-tui")
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=null, stdout=null, stderr=pipe, text=True, errors="replace"
+    ) as process:
+        while True:
+            try:
+                _, said = process.communicate(timeout=_DEMO_S)
+                break
+            except subprocess.TimeoutExpired:
+                if get_current_worker().is_cancelled:
+                    process.terminate()
+    if process.returncode:
+        raise RecjudgeError("the sample data could not be made", one_line(said.strip()[-400:], 400))
 
 
 def _words(text: str) -> tuple[str, ...]:

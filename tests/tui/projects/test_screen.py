@@ -47,8 +47,8 @@ async def test_the_footer_fits_and_has_at_most_eight_hints(project_db: Path) -> 
 
 async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
     async with running(project_db) as pilot:
-        assert "i  import lists" in shown(pilot)
-        assert "n  create an empty project" in shown(pilot)
+        for offer in ("s  try the sample data", "i  import lists", "n  create an empty", "o  open another"):
+            assert offer in shown(pilot)
         assert "enter open" not in shown(pilot)
         await press(pilot, "n")
         await type_text(pilot, "fresh one")
@@ -56,6 +56,48 @@ async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
         assert "fresh one" in shown(pilot)
         assert "No verdicts yet. Press i to import" in shown(pilot)
     assert names(project_db) == ["fresh one"]
+
+
+async def test_the_first_minute_with_sample_data(project_db: Path) -> None:
+    async with running(project_db) as pilot:
+        await press(pilot, "s")
+        await until(pilot, lambda: "Projects (2)" in shown(pilot))
+        assert "sample data" not in shown(pilot).splitlines()[-1]
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, HomeScreen)
+    assert names(project_db) == ["synthetic-films", "synthetic-shop"]
+
+
+async def test_sample_data_that_cannot_be_made_is_an_error(
+    project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    async with running(project_db) as pilot:
+        await press(pilot, "s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ErrorDialog))
+        await press(pilot, "escape")
+        assert "s  try the sample data" in shown(pilot)
+
+
+async def test_another_file_opens_in_an_app_of_its_own(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, lent = tmp_path / "other.db", []
+    make_project(other)
+    (tmp_path / "notes.txt").write_text("no database")
+    async with running(project_db) as pilot:
+        monkeypatch.setattr(pilot.app, "lend", lent.append)
+        for wrong in (tmp_path / "missing.db", tmp_path / "notes.txt", tmp_path / ("x" * 300)):
+            await press(pilot, "o")
+            await type_text(pilot, str(wrong))
+            await press(pilot, "enter")
+            assert isinstance(pilot.app.screen, ErrorDialog)
+            await press(pilot, "escape")
+        assert not lent
+        await press(pilot, "o")
+        await type_text(pilot, str(other))
+        await press(pilot, "enter")
+    assert [command[-2:] for command in lent] == [["--db", str(other)]]
 
 
 async def test_a_taken_name_is_an_error_that_stays(project_db: Path) -> None:
