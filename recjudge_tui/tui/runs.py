@@ -89,19 +89,19 @@ RunStatus = Literal[
 Fact = tuple[str, str]
 RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
 
-_STYLES: dict[RunStatus, str] = {
-    "running": "bold $success",
-    "pausing": "bold $warning",
-    "stopping": "bold $warning",
-    "interrupted": "bold $warning",
-    "paused": "bold $warning",
-    "stopped": "bold $warning",
-    "failed": "bold $error",
-    "done": "bold",
-    "planned": "bold",
+# status -> its glyph, the variable of its style, and its colour in a table
+_LOOKS: dict[RunStatus, tuple[str, str, str]] = {
+    "running": ("running", "$success", "green"),
+    "pausing": ("paused", "$warning", "yellow"),
+    "paused": ("paused", "$warning", "yellow"),
+    "stopping": ("stopped", "$warning", "yellow"),
+    "stopped": ("stopped", "$warning", "yellow"),
+    "interrupted": ("marked", "$warning", "yellow"),
+    "failed": ("failed", "$error", "red"),
+    "done": ("done", "", ""),
+    "planned": ("empty", "", ""),
 }
-
-
+_LONGEST_ERROR = 2000
 _THIS_MACHINE = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(:\d+)[^\s,]*")
 _STATUS_WHILE_ACTIVE: dict[Wanted, RunStatus] = {"run": "running", "pause": "pausing", "stop": "stopping"}
 
@@ -113,22 +113,12 @@ def status_of(state: RunState, wanted: Wanted, *, active: bool) -> RunStatus:
     return "interrupted" if state == "running" else state
 
 
-def status_glyph(status: RunStatus, look: Glyphs) -> str:
-    return {
-        "running": look.running,
-        "pausing": look.paused,
-        "paused": look.paused,
-        "stopping": look.stopped,
-        "stopped": look.stopped,
-        "interrupted": look.marked,
-        "failed": look.failed,
-        "done": look.done,
-        "planned": look.empty,
-    }[status]
+def status_text(status: RunStatus, look: Glyphs) -> str:
+    return f"{getattr(look, _LOOKS[status][0])} {status}"
 
 
 def status_content(status: RunStatus, look: Glyphs) -> Content:
-    return Content.styled(f"{status_glyph(status, look)} {status}", _STYLES[status])
+    return Content.styled(status_text(status, look), f"bold {_LOOKS[status][1]}")
 
 
 def other_content(watch: RunWatch, look: Glyphs, *, active: bool) -> Content:
@@ -258,23 +248,23 @@ def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool)
     if active and progress.outstanding and not waits:
         left = eta_s(watch)
         tail += f"  eta {_short_time(left) if left is not None else look.none}"
-    room = max(width - 6 - cell_len(tail), 8)
-    calls = max(progress.calls, 1)
-    fresh = (progress.done - progress.cached) / calls
-    bar = stacked(
-        [
-            (progress.cached / calls, "=" if look.bar.isascii() else "▓", "$accent"),
-            (fresh, look.bar, "$success"),
-            (progress.failed / calls, "x" if look.bar.isascii() else "▒", "$error"),
-        ],
-        room,
-        look,
-    )
+    bar = _bar(watch, max(width - 6 - cell_len(tail), 8), look)
     pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width, look)
     lines = [Content.assemble(("total ", "dim"), bar, tail), _counts(watch, look), pace]
     if compares_lists(watch.settings.protocol):
         lines.append(standings_line(watch, width, look))
     return Content("\n").join(lines)
+
+
+def _bar(watch: RunWatch, width: int, look: Glyphs) -> Content:
+    """Cached, newly answered and failed calls."""
+    progress, calls, plain = watch.progress, max(watch.progress.calls, 1), look.bar.isascii()
+    parts = [
+        (progress.cached / calls, "=" if plain else "▓", "$accent"),
+        ((progress.done - progress.cached) / calls, look.bar, "$success"),
+        (progress.failed / calls, "x" if plain else "▒", "$error"),
+    ]
+    return stacked(parts, width, look)
 
 
 def waiting_text(watch: RunWatch, look: Glyphs) -> str:
@@ -292,12 +282,12 @@ def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
 
     Counts without intervals: they are read again and again during a run, and an ordinary interval is not valid for that.
     """
-    marked = watch.marked
     parts: list[str] = []
-    flips = ""
-    if marked.both_orders:
-        share = marked.flips / marked.both_orders
-        flips = f"   {look.marked if share else look.dot} {share:.0%} of {number(marked.both_orders)} flip with the order"
+    flips = (
+        f"   {look.marked if watch.marked.flips else look.dot} {flipped}"
+        if (flipped := _flips(watch))
+        else ""
+    )
     room = width - cell_len(flips) - 6
     for tally in watch.tallies:
         counts = (tally.won, tally.tied, tally.lost)
@@ -307,7 +297,15 @@ def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
             break
         parts.append(text)
     stand = f" {look.dot} ".join(parts) or "no verdict yet"
-    return Content.assemble(("W/T/L ", "dim"), stand, (flips, "$warning" if marked.flips else "dim"))
+    return Content.assemble(("W/T/L ", "dim"), stand, (flips, "$warning" if watch.marked.flips else "dim"))
+
+
+def _flips(watch: RunWatch) -> str:
+    """`61% of 44 flip with the order`; empty where nothing was asked in both orders."""
+    marked = watch.marked
+    if not marked.both_orders:
+        return ""
+    return f"{marked.flips / marked.both_orders:.0%} of {number(marked.both_orders)} flip with the order"
 
 
 def _counts(watch: RunWatch, look: Glyphs) -> Content:
@@ -415,26 +413,20 @@ def facts_content(facts: Sequence[Fact], width: int | None = None) -> Content:
 # ---- details -----------------------------------------------------------------------------------------------------
 
 
-_LONGEST_ERROR = 2000
 _SYSTEMS = 12
-
-
-class RunDetails(NamedTuple):
-    """`counts`: the verdicts on each system or pair of systems by label."""
-
-    watch: RunWatch
-    counts: tuple[VerdictCount, ...]
+# a run, and its verdicts on each system or pair of systems by label
+RunDetails = tuple[RunWatch, list[VerdictCount]]
 
 
 def read_details(db: Database, run_id: int) -> RunDetails:
     """Reads every call and verdict of the run, so call it in a worker."""
-    return RunDetails(run_watch(db, run_id, newest=20), tuple(verdict_counts(db, run_id)))
+    return run_watch(db, run_id, newest=20), verdict_counts(db, run_id)
 
 
 def details_content(
     details: RunDetails, status: RunStatus, differs: Sequence[str], width: int, look: Glyphs
 ) -> Content:
-    watch = details.watch
+    watch = details[0]
     setup = [*setup_facts(watch, look), *estimate_facts(watch, look)]
     if differs:
         setup.append(("differs", f" {look.dot} ".join(differs)))
@@ -452,14 +444,13 @@ def details_content(
 
 def _calls(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> Content:
     progress, active = watch.progress, status in ("running", "pausing", "stopping")
-    finished, calls = progress.done + progress.failed, max(progress.calls, 1)
+    finished = progress.done + progress.failed
     done = (
         f"  {number(finished)} of {quantity(progress.calls, 'call')}  {clock(worked_s(watch, active=active))}"
     )
     lines = [Content.assemble(status_content(status, look), (done, "dim"))]
     if finished < progress.calls or progress.failed:
-        failed = (progress.failed / calls, "x" if look.bar.isascii() else "▒", "$error")
-        lines.append(stacked([(progress.done / calls, look.bar, "$success"), failed], width, look))
+        lines.append(_bar(watch, width, look))
     if active and (waits := waiting_text(watch, look)):
         lines.append(Content.styled(waits, "bold $warning"))
     facts: list[Fact] = [("failed", number(progress.failed))] if progress.failed else []
@@ -469,17 +460,15 @@ def _calls(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> Cont
         facts.append(("prompts", reused))
     if watch.trouble.retried:
         facts.append(("retried", f"{number(watch.trouble.retried)} answered at a later attempt"))
-    marked = watch.marked
-    facts.append(("flagged", f"{quantity(marked.flagged, 'verdict')} with a flagged item"))
-    if marked.both_orders:
-        share = marked.flips / marked.both_orders
-        facts.append(("flips", f"{share:.0%} of {number(marked.both_orders)} flip with the order"))
+    facts.append(("flagged", f"{quantity(watch.marked.flagged, 'verdict')} with a flagged item"))
+    facts += [("flips", flipped)] if (flipped := _flips(watch)) else []
     return Content("\n").join([*lines, facts_content(facts, width)])
 
 
 def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, Content]]:
     """A line for each system: wins, ties and losses, or how often it got each label."""
-    watch, labels = details.watch, protocol_facts(details.watch.settings.protocol).labels
+    watch, counts = details
+    labels = protocol_facts(watch.settings.protocol).labels
     heads: tuple[str, ...]
     rows: list[tuple[str, tuple[int, ...]]]
     if compares_lists(watch.settings.protocol):
@@ -487,7 +476,7 @@ def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, 
         rows = [(s.system, (s.won, s.tied, s.lost)) for s in watch.tallies]
     elif labels:
         heads = tuple(short_label(name) for name in labels.values())
-        rows = _by_label(details.counts, tuple(labels))
+        rows = _by_label(counts, tuple(labels))
     else:
         return []
     if not rows:
@@ -523,10 +512,31 @@ def _errors(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> lis
     if status == "failed" and watch.error:
         lines.append(Content.styled(safe_text(watch.error[:_LONGEST_ERROR]), "$error"))
     for kind, count in watch.trouble.kinds:
-        error = next((call.error for call in watch.failed if call.error_kind == kind), "")
-        head = f"{number(count)} {look.times} {one_line(kind, 30).replace('_', ' ')}"
-        lines += [Content.styled(head, "bold $error"), Content(one_line(error, 3 * width))]
+        lines += [Content.styled(kind_title(kind, count, look), "bold $error"),
+                  Content(one_line(_first_error(watch, kind), 3 * width))]  # fmt: skip
     return [("Errors", Content("\n").join(lines))] if lines else []
+
+
+def kind_title(kind: str, count: int, look: Glyphs) -> str:
+    """`5 × bad body`."""
+    return f"{number(count)} {look.times} {one_line(kind, 30).replace('_', ' ')}"
+
+
+def kind_line(watch: RunWatch, kind: str, count: int, look: Glyphs) -> Content:
+    """`5 × bad body   The answer of … is not JSON`."""
+    title = kind_title(kind, count, look)
+    return Content.assemble((title, "bold $error"), f"   {one_line(_first_error(watch, kind), 200)}")
+
+
+def _first_error(watch: RunWatch, kind: str) -> str:
+    return next((call.error for call in watch.failed if call.error_kind == kind), "")
+
+
+def kind_text(watch: RunWatch, kind: str, look: Glyphs) -> str:
+    """The errors of one kind in full, each once, and the newest calls that have them."""
+    calls = [call for call in watch.failed if call.error_kind == kind]
+    texts = [text[:_LONGEST_ERROR] for text in dict.fromkeys(call.error for call in calls)]
+    return "\n\n".join([*texts[:5], "\n".join(call_line(call, 90, look).plain for call in calls[:20])])
 
 
 # ---- run pane ----------------------------------------------------------------------------------------------------
@@ -614,15 +624,6 @@ _EMPTY = """No runs yet.
 n  starts one: a judge reads the lists of this project and gives verdicts
 
 It works in the background, also after you close the app."""
-_COLOURS: dict[RunStatus, str] = {
-    "running": "green",
-    "pausing": "yellow",
-    "stopping": "yellow",
-    "interrupted": "yellow",
-    "paused": "yellow",
-    "stopped": "yellow",
-    "failed": "red",
-}
 
 
 class ListedRun(NamedTuple):
@@ -674,7 +675,7 @@ class RunsScreen(ExportScreen, ImportScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
-        yield FilterBar(_words, "part of a state, protocol, judge or rater")
+        yield FilterBar(lambda text: tuple(text.split()), "part of a state, protocol, judge or rater")
         with Horizontal():
             with Vertical(id="runs") as box:
                 box.border_title = Content("Runs")
@@ -714,7 +715,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         self._show_rows()
 
     def _show_rows(self) -> None:
-        table: DataTable[Text] = self.query_one(DataTable)
+        table = self.query_one(RunTable)
         runs, stood_on, look = self._runs or [], self._current(), glyphs()
         words = self._wanted.casefold().split()
         shown = [run for run in runs if all(word in _searched(run) for word in words)]
@@ -733,14 +734,14 @@ class RunsScreen(ExportScreen, ImportScreen):
         if stood_on in keys:
             table.move_cursor(row=keys.index(stood_on), animate=False)
         self.set_class(not runs, "-empty")
-        count = f"{len(shown)}" if len(shown) == len(runs) else f"{len(shown)} of {len(runs)}"
-        self.query_one("#runs").border_title = Content(f"Runs ({count})")
+        of_all = "" if len(shown) == len(runs) else f" of {len(runs)}"
+        self.query_one("#runs").border_title = Content(f"Runs ({len(shown)}{of_all})")
         self._show_one()
         self.refresh_bindings()
 
     def _current(self) -> int | None:
-        table: DataTable[Text] = self.query_one(DataTable)
-        if not table.row_count or not table.is_valid_row_index(table.cursor_row):
+        table = self.query_one(RunTable)
+        if not table.is_valid_row_index(table.cursor_row):
             return None
         value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
         return int(value) if value is not None else None
@@ -769,7 +770,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         return super().check_action(action, parameters)
 
     def action_move(self, rows: int) -> None:
-        table: DataTable[Text] = self.query_one(DataTable)
+        table = self.query_one(RunTable)
         table.move_cursor(row=table.cursor_row + rows, animate=False)
 
     @on(DataTable.RowSelected)
@@ -782,11 +783,9 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.open_screen("launch", self.project_id)
 
     def action_verdicts(self) -> None:
-        from recjudge_tui.tui.triage import CasesScreen
-
         run_id = self._current()
         if run_id is not None:
-            self.app.push_screen(CasesScreen(self.project_id, f"run:{run_id}"))
+            self.open_screen("cases", self.project_id, filter_text=f"run:{run_id}")
 
     def action_filter(self) -> None:
         self.query_one(FilterBar).open()
@@ -824,9 +823,6 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.notify(f"Run {run_id} deleted.", markup=False)
         self._read()
 
-    def action_step_back(self) -> None:
-        self.action_leave()
-
 
 def _in_pane(run: ListedRun) -> PaneRun:
     row = run.row
@@ -849,7 +845,7 @@ def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> dict[str, T
     rater = one_line(row["rater"], 60) if row["rater"] != row["judge"] else ""
     return {
         "run": Text(str(row["id"]), justify="right"),
-        "state": Text(f"{status_glyph(run.status, look)} {run.status}{share}", _COLOURS.get(run.status, "")),
+        "state": Text(f"{status_text(run.status, look)}{share}", _LOOKS[run.status][2]),
         "protocol": Text(row["protocol"]),
         "judge": Text(one_line(row["judge"] if wide or not rater else f"{rater} ({row['judge']})", 80)),
         "rater": Text(rater, "dim"),
@@ -876,10 +872,6 @@ def _searched(run: ListedRun) -> str:
     return (
         f"{row['id']} {run.status} {row['protocol']} {row['judge']} {row['rater']} {row['prompt']}".casefold()
     )
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
 
 
 def _list(db: Database, project_id: int) -> list[ListedRun]:
@@ -947,37 +939,12 @@ def retry(db: Database, run_id: int) -> str:
     return f"{quantity(count, 'failed call')} will be asked again."
 
 
-# ---- troubles ----------------------------------------------------------------------------------------------------
-
-
-_LONGEST_ERROR_TROUBLES = 2000
-_SHOWN_CALLS = 20
-
-
-def kind_line(watch: RunWatch, kind: str, count: int, look: Glyphs) -> Content:
-    """`5 × bad body   The answer of … is not JSON`."""
-    error = next((call.error for call in watch.failed if call.error_kind == kind), "")
-    return Content.assemble(
-        (f"{number(count)} {look.times} {one_line(kind, 30).replace('_', ' ')}", "bold $error"),
-        f"   {one_line(error, 200)}",
-    )
-
-
-def kind_text(watch: RunWatch, kind: str, look: Glyphs) -> str:
-    """The errors of one kind in full, each once, and the newest calls that have them."""
-    calls = [call for call in watch.failed if call.error_kind == kind]
-    texts = [text[:_LONGEST_ERROR_TROUBLES] for text in dict.fromkeys(call.error for call in calls)]
-    lines = [call_line(call, 90, look).plain for call in calls[:_SHOWN_CALLS]]
-    return "\n\n".join([*texts[:5], "\n".join(lines)])
-
-
 # ---- monitor -----------------------------------------------------------------------------------------------------
 
 
 POLL_S = 0.3
 SLOWEST_POLL_S = 3.0
 _OTHER_STAGE_POLL_S = 1.0
-_LONGEST_ERROR_TEXT = 2000
 
 
 def _next_read_s(view: RunSnapshot) -> float | None:
@@ -1172,7 +1139,7 @@ class MonitorScreen(BaseScreen):
             message = (
                 watch.error or f"It ended without an error message. Its log is {self.host.db_path}.runs.log"
             )
-            lines.append(Content.styled(safe_text(message[:_LONGEST_ERROR_TEXT]), "$error"))
+            lines.append(Content.styled(safe_text(message[:_LONGEST_ERROR]), "$error"))
         step = next_step(status, watch)
         if step:
             lines.append(Content.styled(step, "bold"))
@@ -1195,9 +1162,10 @@ class MonitorScreen(BaseScreen):
     @on(OptionList.OptionSelected, "#error-kinds")
     def _open_kind(self, event: OptionList.OptionSelected) -> None:
         if self.view is not None:
-            kind, count = self._kinds[event.option_index]
-            title = f"{number(count)} {glyphs().times} {kind.replace('_', ' ')}"
-            self.app.push_screen(Notice(title, kind_text(self.view.watch, kind, glyphs())))
+            (kind, count), look = self._kinds[event.option_index], glyphs()
+            self.app.push_screen(
+                Notice(kind_title(kind, count, look), kind_text(self.view.watch, kind, look))
+            )
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._redraw)
@@ -1249,10 +1217,7 @@ class MonitorScreen(BaseScreen):
         self._order(partial(interrupt, run_id=self.run_id, wanted="pause"))
 
     def action_stop(self) -> None:
-        text = (
-            "Calls in flight are finished and stored; the others stay open and are asked when the run is "
-            "resumed."
-        )
+        text = "Calls in flight are finished and stored; the others stay open and are asked when the run is resumed."
         question = Confirm(f"Stop run {self.run_id}?", text, "stop", "let it run")
         self.app.push_screen(question, self._stop)
 
@@ -1298,10 +1263,5 @@ class MonitorScreen(BaseScreen):
         self._open(f"run:{self.run_id}")
 
     def _open(self, chosen: str) -> None:
-        from recjudge_tui.tui.triage import CasesScreen
-
         if self.view is not None:
-            self.app.push_screen(CasesScreen(self.view.watch.project_id, chosen))
-
-    def action_step_back(self) -> None:
-        self.action_leave()
+            self.open_screen("cases", self.view.watch.project_id, filter_text=chosen)
