@@ -20,7 +20,6 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -157,11 +156,7 @@ def drop_draft(path: Path) -> None:
 # ---- editing -----------------------------------------------------------------------------------------------------
 
 
-_TITLES = {
-    "wrong": "The prompt has a fault",
-    "gone": "The file is gone",
-    "given up": "Not stored",
-}
+_TITLES = {"wrong": "The prompt has a fault", "gone": "The file is gone", "given up": "Not stored"}
 
 
 class EditingScreen(BaseScreen):
@@ -189,7 +184,13 @@ class EditingScreen(BaseScreen):
         try:
             code = run_editor(self.host, path)
         except SuspendNotSupported:
-            self.host.show_error(_no_terminal(path))
+            self.host.show_error(
+                RecjudgeError(
+                    "an editor cannot be opened here",
+                    "This terminal cannot be handed to another program.",
+                    f"Edit {path} from another one, then “recjudge prompt add {path}”.",
+                )
+            )
             return
         except RecjudgeError as error:
             self.host.show_error(error)
@@ -226,14 +227,6 @@ class EditingScreen(BaseScreen):
             self.notify(f"Nothing was stored: {why}. Your text is kept in {path}",
                         severity="warning", timeout=15, markup=False)  # fmt: skip
         self.prompt_stored(kept.name, kept.version)
-
-
-def _no_terminal(path: Path) -> RecjudgeError:
-    return RecjudgeError(
-        "an editor cannot be opened here",
-        "This terminal cannot be handed to another program.",
-        f"Edit {path} from another one, then “recjudge prompt add {path}”.",
-    )
 
 
 class DraftDialog(Dialog[str | None]):
@@ -296,36 +289,25 @@ class CasePreview(NamedTuple):
     error: RecjudgeError | None = None
 
 
-class PromptText(NamedTuple):
-    """A prompt as a file, or a diff (`lines`), or why there is none."""
-
-    prompt_id: int
-    text: str = ""
-    lines: tuple[str, ...] | None = None
-    names: tuple[str, str] = ("", "")
-    error: RecjudgeError | None = None
-
-
 def listed(db: Database) -> list[StoredRow]:
     """Every version of every prompt, the newest of a name first."""
     load_shipped(db)
     return sorted(list_prompts(db), key=lambda row: (row["name"], -row["version"]))
 
 
-def read_text(db: Database, prompt_id: int) -> PromptText:
+def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> Layout:
+    """A prompt as a file, or what differs from the one `before`, or why there is neither."""
     try:
-        return PromptText(prompt_id, prompt_toml(prompt_by_id(db, prompt_id)))
+        text = prompt_toml(prompt_by_id(db, row["id"]))
+        if before is None:
+            return lambda width: toml_content(text, width)
+        older = prompt_toml(prompt_by_id(db, before["id"]))
     except RecjudgeError as error:
-        return PromptText(prompt_id, error=error)
-
-
-def read_diff(db: Database, before_id: int, prompt_id: int, names: tuple[str, str]) -> PromptText:
-    """The differences between the two versions."""
-    try:
-        before, after = (prompt_toml(prompt_by_id(db, which)) for which in (before_id, prompt_id))
-    except RecjudgeError as error:
-        return PromptText(prompt_id, names=names, error=error)
-    return PromptText(prompt_id, lines=prompt_diff(before, after, *names), names=names)
+        return _error_layout(error)
+    lines = prompt_diff(older, text, prompt_label(before), prompt_label(row))
+    if not lines:
+        return lambda _: Content("The two texts are the same. Press D to compare with another prompt.")
+    return lambda width: diff_content(lines, width)
 
 
 def read_case(
@@ -358,7 +340,11 @@ def read_case(
     if case is None:
         return CasePreview(prompt_id, None, kind=kind)
     chosen = order if order in rules.orders and order is not None else rules.orders[0]
-    return _rendered(db, prompt, CasePreview(prompt_id, case, chosen, rules.orders, kind=kind))
+    shown = CasePreview(prompt_id, case, chosen, rules.orders, kind=kind)
+    try:
+        return shown._replace(request=request_now(db, prompt, case["id"], chosen))
+    except RecjudgeError as error:
+        return shown._replace(error=error)
 
 
 def _stepped(db: Database, project_id: int, kind: CaseKind, step: Step) -> StoredRow | None:
@@ -369,14 +355,6 @@ def _stepped(db: Database, project_id: int, kind: CaseKind, step: Step) -> Store
             break
         case_row, here = row, row["id"]
     return case_row
-
-
-def _rendered(db: Database, prompt: Prompt, shown: CasePreview) -> CasePreview:
-    assert shown.case is not None
-    try:
-        return shown._replace(request=request_now(db, prompt, shown.case["id"], shown.order))
-    except RecjudgeError as error:
-        return shown._replace(error=error)
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -544,11 +522,6 @@ def prompt_label(row: StoredRow) -> str:
     return f"{one_line(row['name'], 40)}@{row['version']}"
 
 
-def searched(row: StoredRow) -> str:
-    """The text in which a filter searches."""
-    return f"{row['name']}@{row['version']} {row['protocol']} {row['domain']} {row['origin']}".casefold()
-
-
 def prompt_cells(row: StoredRow) -> list[Text]:
     own = row["origin"] != "shipped"
     return [
@@ -584,25 +557,6 @@ def systems_of(shown: CasePreview) -> str:
     if shown.case is None or shown.kind != "pair":
         return ""
     return f"A is {one_line(shown.case['system_a'], 40)}, B is {one_line(shown.case['system_b'], 40)}"
-
-
-def tokens_of(shown: CasePreview) -> str:
-    if shown.request is None:
-        return ""
-    low, high = estimate_prompt_tokens(shown.request.messages)
-    return f"{number(low)} to {number(high)} tokens"
-
-
-def text_layout(shown: PromptText) -> Layout:
-    """A prompt as a file, or a diff."""
-    if shown.error is not None:
-        return _error_layout(shown.error)
-    if shown.lines is None:
-        return lambda width: toml_content(shown.text, width)
-    lines = shown.lines
-    if not lines:
-        return lambda _: Content("The two texts are the same. Press D to compare with another prompt.")
-    return lambda width: diff_content(lines, width)
 
 
 def case_layout(shown: CasePreview) -> Layout:
@@ -648,12 +602,12 @@ class PromptTable(SteadyTable):
         """Replace the rows. Returns whether the cursor could be placed on the version `stand_on`, or else where it
         was."""
         here = self.current
-        wanted = stand_on or (here and _version(here))
+        wanted = stand_on or (here and (here["name"], here["version"]))
         self._shown = list(rows)
         self.clear()
         for row in rows:
-            self.add_row(*prompt_cells(row), key=str(row["id"]))
-        places = [place for place, row in enumerate(rows) if _version(row) == wanted]
+            self.add_row(*prompt_cells(row))
+        places = [place for place, row in enumerate(rows) if (row["name"], row["version"]) == wanted]
         if places:
             self.move_cursor(row=places[0], animate=False)
         return bool(places)
@@ -661,24 +615,14 @@ class PromptTable(SteadyTable):
     @property
     def current(self) -> StoredRow | None:
         """The row of the version under the cursor."""
-        if not self.row_count or not self.is_valid_row_index(self.cursor_row):
-            return None
-        key = self.coordinate_to_cell_key(Coordinate(self.cursor_row, 0)).row_key.value
-        return next((row for row in self._shown if str(row["id"]) == key), None)
-
-    def move(self, rows: int) -> None:
-        self.move_cursor(row=self.cursor_row + rows, animate=False)
-
-
-def _version(row: StoredRow) -> tuple[str, int]:
-    return row["name"], row["version"]
+        return self._shown[self.cursor_row] if self.is_valid_row_index(self.cursor_row) else None
 
 
 # ---- picker ------------------------------------------------------------------------------------------------------
 
 
 class PromptPicker(Dialog[int | None]):
-    """`prompts` are (id, text shown); returns the chosen id, or None."""
+    """Returns the id of the chosen one of these prompts, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss(None)", "close", key_display="esc", id="other_prompt.close"),
@@ -686,14 +630,14 @@ class PromptPicker(Dialog[int | None]):
         Binding("k", "move(-1)", "up", show=False, id="other_prompt.up"),
     ]
 
-    def __init__(self, prompts: Sequence[tuple[int, str]]) -> None:
+    def __init__(self, prompts: Sequence[StoredRow]) -> None:
         super().__init__()
-        self._prompts = list(prompts)
+        self._prompts = prompts
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content("Compare with")
-            rows = [Option(Content(one_line(label, 60))) for _, label in self._prompts]
+            rows = [Option(Content(one_line(prompt_label(row), 60))) for row in self._prompts]
             yield Options(*rows, markup=False, compact=True)
             yield DialogHint("enter choose   esc close")
 
@@ -702,7 +646,7 @@ class PromptPicker(Dialog[int | None]):
 
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._prompts[event.option_index][0])
+        self.dismiss(self._prompts[event.option_index]["id"])
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -794,13 +738,17 @@ class PromptsScreen(EditingScreen):
         self._fill()
 
     def _fill(self) -> None:
+        def searched(row: StoredRow) -> str:
+            named = f"{row['name']}@{row['version']}"
+            return f"{named} {row['protocol']} {row['domain']} {row['origin']}".casefold()
+
         words = self._wanted.casefold().split()
         shown = [row for row in self.rows if all(word in searched(row) for word in words)]
         if self.query_one(PromptTable).fill(shown, self._select):
             self._select = None
         self.set_class(bool(self.rows) and not shown, "-empty")
-        count = f"{len(shown)}" if len(shown) == len(self.rows) else f"{len(shown)} of {len(self.rows)}"
-        self.query_one("#prompts").border_title = Content(f"Prompts ({count})")
+        of_all = "" if len(shown) == len(self.rows) else f" of {len(self.rows)}"
+        self.query_one("#prompts").border_title = Content(f"Prompts ({len(shown)}{of_all})")
         self._show()
 
     @property
@@ -826,25 +774,21 @@ class PromptsScreen(EditingScreen):
             return
         elif self.view == "case":
             self._read_case(None)
-        elif self.view == "diff" and (before := self._before()) is not None:
-            names = (prompt_label(before), prompt_label(current))
-            job = partial(read_diff, before_id=before["id"], prompt_id=current["id"], names=names)
-            self.background.start("pane", job, self._show_text)
         else:
-            self.view = "text"
-            self.background.start("pane", partial(read_text, prompt_id=current["id"]), self._show_text)
+            before = self._before() if self.view == "diff" else None
+            self.view = "text" if before is None else "diff"
+            job = partial(read_text, row=current, before=before)
+            self.background.start("pane", job, partial(self._show_text, current, before))
 
-    def _show_text(self, shown: PromptText) -> None:
-        current = self.current
-        if current is None or shown.prompt_id != current["id"]:
+    def _show_text(self, row: StoredRow, before: StoredRow | None, layout: Layout) -> None:
+        if self.current is None or self.current["id"] != row["id"]:
             return
         pane, self._seen = self.query_one(TextPane), False
-        title = f"{shown.names[0]} to {shown.names[1]}" if shown.names[1] else prompt_label(current)
-        pane.border_title = Content(one_line(title, 70))
-        pane.border_subtitle = Content(
-            one_line(current["description"] or "", 60) if not shown.names[1] else "diff"
-        )
-        pane.show(text_layout(shown))
+        title, about = prompt_label(row), one_line(row["description"] or "", 60)
+        if before is not None:
+            title, about = f"{prompt_label(before)} to {title}", "diff"
+        pane.border_title, pane.border_subtitle = Content(one_line(title, 70)), Content(about)
+        pane.show(layout)
 
     def _read_case(self, step: Step | None) -> None:
         if (current := self.current) is not None:
@@ -863,12 +807,8 @@ class PromptsScreen(EditingScreen):
         if current is None or shown.prompt_id != current["id"]:
             return
         # keep the scroll position from case to case
-        stay = (
-            self._shows_case()
-            and self.case is not None
-            and self.case.prompt_id == shown.prompt_id
-            and self._seen
-        )
+        before = self.case if self._shows_case() and self._seen else None
+        stay = before is not None and before.prompt_id == shown.prompt_id
         self.case, self._seen, self._ahead = shown, True, 0
         if shown.case is not None:
             self._places[shown.kind] = shown.case["id"]
@@ -887,7 +827,10 @@ class PromptsScreen(EditingScreen):
         keys = [self.app.get_key_display(bindings[name]) for name in wanted if name in bindings]
         hints = [f"{' '.join(keys[:2])} case"] if len(keys) > 1 else []
         hints += [f"{keys[2]} order"] if len(keys) > 2 else []
-        return "  ".join([*hints, tokens_of(shown)])
+        if shown.request is not None:
+            low, high = estimate_prompt_tokens(shown.request.messages)
+            hints.append(f"{number(low)} to {number(high)} tokens")
+        return "  ".join(hints)
 
     @on(DataTable.RowSelected)
     def _read(self) -> None:
@@ -925,7 +868,8 @@ class PromptsScreen(EditingScreen):
         return seen and self.case is not None and self.case.case is not None
 
     def action_move(self, rows: int) -> None:
-        self.query_one(PromptTable).move(rows)
+        table = self.query_one(PromptTable)
+        table.move_cursor(row=table.cursor_row + rows, animate=False)
 
     def action_case(self) -> None:
         self._turn_to("text" if self.view == "case" else "case")
@@ -987,13 +931,10 @@ class PromptsScreen(EditingScreen):
         current = self.current
         if current is None:
             return
-        others = [(row["id"], prompt_label(row)) for row in self.rows if row["id"] != current["id"]]
+        others = [row for row in self.rows if row["id"] != current["id"]]
         # prompts of the same protocol first, because comparisons with other protocols are rarely useful
-        others.sort(key=lambda other: self._by_id(other[0])["protocol"] != current["protocol"])
+        others.sort(key=lambda row: row["protocol"] != current["protocol"])
         self.app.push_screen(PromptPicker(others), self._compare)
-
-    def _by_id(self, prompt_id: int) -> StoredRow:
-        return next(row for row in self.rows if row["id"] == prompt_id)
 
     def _compare(self, chosen: int | None) -> None:
         if chosen is not None:
@@ -1001,15 +942,10 @@ class PromptsScreen(EditingScreen):
             self._turn_to("diff")
 
     def action_try(self) -> None:
-        from recjudge_tui.tui.prompts import PromptTryScreen, Question
-
-        current = self.current
-        if current is None:
-            return
-        case = self.case.case if self._shows_case() and self.case else None
-        label, case_id = prompt_label(current), case["id"] if case is not None else None
-        question = Question(self.project_id, current["id"], label, case_id, self._order)
-        self.app.push_screen(PromptTryScreen(question, self._places))
+        if (current := self.current) is not None:
+            case = self.case.case if self._shows_case() and self.case else None
+            at = Step("at", case["id"]) if case is not None else None
+            self.app.push_screen(PromptTryScreen(self.project_id, current, at, self._order, self._places))
 
     def action_filter(self) -> None:
         self.query_one(FilterBar).open()
@@ -1127,17 +1063,9 @@ FIELDS = (
 _HINT = "f5  asks the judge about this case. This is one call, which may cost money; nothing is stored."
 
 
-class Question(NamedTuple):
-    """The prompt and the case to try it on; without a case, the first one that fits."""
-
-    project_id: int
-    prompt_id: int
-    label: str
-    case_id: int | None = None
-    order: Order | None = None
-
-
 class PromptTryScreen(BaseScreen):
+    """A prompt tried on one case: that of `at`, or else the first one that fits."""
+
     CSS = """
     PromptTryScreen #ask { height: 6; border: round $primary; border-title-color: $accent; padding: 0 1; }
     PromptTryScreen #answer { height: 1fr; border: round $primary; border-title-color: $accent; }
@@ -1157,22 +1085,28 @@ class PromptTryScreen(BaseScreen):
         *FORM,
     ]
 
-    def __init__(self, question: Question, places: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        project_id: int,
+        prompt: StoredRow,
+        at: Step | None,
+        order: Order | None,
+        places: Mapping[str, int],
+    ) -> None:
         super().__init__()
-        self.question = question
+        self.project_id, self._prompt, self._at = project_id, prompt, at
         self.shown: CasePreview | None = None
         self.trial: Trial | None = None
-        self._order = question.order
-        self._places = dict(places)
+        self._order, self._places = order, dict(places)
         self._known: tuple[KnownJudge, ...] = BUILT_IN
         self._local: tuple[KnownJudge, ...] = ()
         self._note = ""
         self._asking: threading.Event | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.question.project_id), "Prompts", "Try")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Prompts", "Try")
         with Vertical(id="ask") as box:
-            box.border_title = Content(one_line(self.question.label, 60))
+            box.border_title = Content(prompt_label(self._prompt))
             for name, label, hint in FIELDS:
                 with Horizontal(classes="row"):
                     yield Label(Content(label))
@@ -1184,7 +1118,7 @@ class PromptTryScreen(BaseScreen):
         self.query_one("#try-judge", Input).focus()
         self._say("answer", Content.styled(_HINT, "dim"))
         self._find_case()
-        job = partial(known_judges, project_id=self.question.project_id)
+        job = partial(known_judges, project_id=self.project_id)
         self.background.start("judges", job, self._show_judges)
 
     def on_unmount(self) -> None:
@@ -1194,12 +1128,11 @@ class PromptTryScreen(BaseScreen):
     # ---- the case
 
     def _find_case(self) -> None:
-        case = self.question.case_id
         job = partial(
             read_case,
-            project_id=self.question.project_id,
-            prompt_id=self.question.prompt_id,
-            step=Step("at", case) if case else None,
+            project_id=self.project_id,
+            prompt_id=self._prompt["id"],
+            step=self._at,
             order=self._order,
             places=self._places,
         )
@@ -1207,10 +1140,13 @@ class PromptTryScreen(BaseScreen):
 
     def _show_case(self, shown: CasePreview) -> None:
         self.shown = shown
-        title = f"{self.question.label} {case_heading(shown)}" if shown.case else self.question.label
+        title = f"{prompt_label(self._prompt)} {case_heading(shown)}"
         self.query_one("#ask").border_title = Content(one_line(title, 100))
-        if shown.case is None or shown.request is None:
-            self._say("answer", _why_not(shown))
+        if shown.error is not None:
+            self._say("answer", Content(one_line(shown.error, 2000)))
+        elif shown.case is None:
+            why = f"This project has no case of kind {shown.kind}, which this prompt needs."
+            self._say("answer", Content(why))
         self.refresh_bindings()
 
     # ---- the judge
@@ -1270,7 +1206,7 @@ class PromptTryScreen(BaseScreen):
         self._asking = threading.Event()
         job = partial(
             _try,
-            prompt_id=self.question.prompt_id,
+            prompt_id=self._prompt["id"],
             case_id=self.shown.case["id"],
             spec=spec,
             order=self.shown.order,
@@ -1341,12 +1277,6 @@ class PromptTryScreen(BaseScreen):
             self.refresh_bindings()
         else:
             self.action_leave()
-
-
-def _why_not(shown: CasePreview) -> Content:
-    if shown.error is not None:
-        return Content(one_line(shown.error, 2000))
-    return Content(f"This project has no case of kind {shown.kind}, which this prompt needs.")
 
 
 def _try(
