@@ -39,7 +39,7 @@ from recjudge_tui.tui.screens import COMMON, BaseScreen
 from recjudge_tui.tui.widgets import DialogHint, KeyLine, SteadyTable, TopBar, bar, glyphs, number
 
 if TYPE_CHECKING:
-    from recjudge_tui.people.annotation import Dispute, Queue, ShownCase
+    from recjudge_tui.people.annotation import AnnotationPlan, AssignmentRequest, Dispute, Queue, ShownCase
     from recjudge_tui.store.people import OtherVerdict
 
 
@@ -66,15 +66,6 @@ class Decision(NamedTuple):
     previous: str = ""
 
 
-class PlanRequest(NamedTuple):
-    """The content of the plan form; None for a field that was left empty."""
-
-    annotators: tuple[str, ...]
-    protocol: str
-    sample: int | None
-    per_case: int | None
-
-
 # ---- one annotator
 
 
@@ -99,17 +90,19 @@ def view_beside(db: Database, rater_id: int, protocol: str, task: Task | None, s
 
 
 def give_and_go_on(
-    db: Database, rater_id: int, protocol: str, task_id: int, judged: CaseAnswers, seconds: float
+    db: Database,
+    rater_id: int,
+    protocol: str,
+    task_id: int,
+    judged: CaseAnswers | None,
+    seconds: float,
+    reason: str,
 ) -> View:
-    """Store the verdict before reading anything else."""
-    submit_verdict(db, task_id, judged, seconds)
-    return first_view(db, rater_id, protocol)
-
-
-def skip_and_go_on(
-    db: Database, rater_id: int, protocol: str, task_id: int, reason: str, seconds: float
-) -> View:
-    skip_task(db, task_id, reason, seconds)
+    """Store the verdict, or that the case was skipped, before reading anything else."""
+    if judged is None:
+        skip_task(db, task_id, reason, seconds)
+    else:
+        submit_verdict(db, task_id, judged, seconds)
     return first_view(db, rater_id, protocol)
 
 
@@ -140,23 +133,6 @@ def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> Vi
     return View(assignment, task, shown, own, tuple(other_verdicts(db, task_id)), ordered)
 
 
-# ---- planning
-
-
-def plan(db: Database, project_id: int, request: PlanRequest) -> str:
-    """Assign cases; returns a short text about the assignment."""
-    from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
-
-    planned = plan_annotation(
-        db,
-        project_id,
-        AssignmentRequest(
-            request.protocol, request.annotators, sample=request.sample, per_case=request.per_case
-        ),
-    )
-    return "newly assigned: " + ", ".join(f"{name} {count:,}" for name, count in planned.assigned.items())
-
-
 # ---- a third person
 
 
@@ -185,16 +161,10 @@ def settle_and_go_on(
     return next_decision(db, project_id, dispute.task.rater_id, protocol)._replace(previous=previous)
 
 
-def third_person(db: Database, project_id: int, protocol: str, name: str) -> int:
-    from recjudge_tui.people.annotation import start_adjudication
-
-    return start_adjudication(db, project_id, protocol, name)
-
-
 # ---- plan form ---------------------------------------------------------------------------------------------------
 
 
-class AnnotationForm(Dialog[PlanRequest | None]):
+class AnnotationForm(Dialog["AssignmentRequest | None"]):
     """Returns the request, or None. Missing fields are reported in the form."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -217,10 +187,9 @@ class AnnotationForm(Dialog[PlanRequest | None]):
             yield DialogHint("enter assign   tab next field   esc cancel")
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_accept()
-
     def action_accept(self) -> None:
+        from recjudge_tui.people.annotation import AssignmentRequest
+
         text = self.query_one("#assign-names", Input).value
         names = tuple(part.strip() for part in text.split(",") if part.strip())
         if not names:
@@ -233,7 +202,9 @@ class AnnotationForm(Dialog[PlanRequest | None]):
                 self._refuse(field, "Enter a whole number of at least 1, or leave it empty.")
                 return
             numbers.append(int(entry) if entry else None)
-        self.dismiss(PlanRequest(names, self.query_one(Choice).value, *numbers))
+        sample, per_case = numbers
+        protocol = self.query_one(Choice).value
+        self.dismiss(AssignmentRequest(protocol, names, sample=sample, per_case=per_case))
 
     def _refuse(self, field: str, text: str) -> None:
         self.query_one(".form-error", Static).update(Content(text))
@@ -268,33 +239,13 @@ class AnnotationScreen(JudgingScreen):
         self.busy = True
         self.background.start("case", job, self._show_view, self.case_failed)
 
-    def keep(self, judged: CaseAnswers, seconds: float) -> None:
+    def settle_case(self, judged: CaseAnswers | None, seconds: float, reason: str) -> None:
         assert self.view is not None
         assert self.view.task is not None
-        self._go(
-            partial(
-                give_and_go_on,
-                rater_id=self.rater_id,
-                protocol=self.protocol,
-                task_id=self.view.task.id,
-                judged=judged,
-                seconds=seconds,
-            )
+        mine = partial(
+            give_and_go_on, rater_id=self.rater_id, protocol=self.protocol, task_id=self.view.task.id
         )
-
-    def skip_case(self, reason: str, seconds: float) -> None:
-        assert self.view is not None
-        assert self.view.task is not None
-        self._go(
-            partial(
-                skip_and_go_on,
-                rater_id=self.rater_id,
-                protocol=self.protocol,
-                task_id=self.view.task.id,
-                reason=reason,
-                seconds=seconds,
-            )
-        )
+        self._go(partial(mine, judged=judged, seconds=seconds, reason=reason))
 
     def _show_view(self, view: View | None) -> None:
         """Show a case, or stay where there is none in that direction."""
@@ -304,28 +255,16 @@ class AnnotationScreen(JudgingScreen):
             return
         self.view = view
         questions: tuple[AspectQuestion, ...] = view.shown.questions if view.shown is not None else ()
-        locked = view.task is not None and view.task.revealed
-        if self.show_case(view.shown, questions, view.own, self._case_title(), locked=locked):
-            self._show_progress()
-
-    def _case_title(self) -> str:
-        task = self.view.task if self.view else None
-        if task is None:
-            return "Done"
-        state = {"open": "", "done": ", given", "skipped": f", skipped: {one_line(task.reason, 40)}"}[
-            task.state
-        ]
-        return f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
-
-    def _show_progress(self) -> None:
-        assert self.view is not None
-        assignment = self.view.assignment
-        parts = [
-            assignment.rater,
-            assignment.protocol,
-            f"{assignment.done + assignment.skipped}/{assignment.all}",
-        ]
-        self.query_one(TopBar).show(right=f" {glyphs().dot} ".join(part for part in parts if part))
+        task, title = view.task, "Done"
+        if task is not None:
+            skipped = f", skipped: {one_line(task.reason, 40)}"
+            state = {"open": "", "done": ", given", "skipped": skipped}[task.state]
+            title = f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
+        locked = task is not None and task.revealed
+        if self.show_case(view.shown, questions, view.own, title, locked=locked):
+            of = view.assignment
+            parts = (of.rater, of.protocol, f"{of.done + of.skipped}/{of.all}")
+            self.query_one(TopBar).show(right=f" {glyphs().dot} ".join(part for part in parts if part))
 
     def head(self, width: int) -> Content | None:
         view, symbols = self.view, glyphs()
@@ -358,8 +297,7 @@ class AnnotationScreen(JudgingScreen):
 
     def _reveal(self, identity: int | None, sure: bool | None) -> None:
         if sure:
-            job = partial(reveal_view, rater_id=self.rater_id, protocol=self.protocol, task_id=identity)
-            self._go(job)
+            self._go(partial(reveal_view, rater_id=self.rater_id, protocol=self.protocol, task_id=identity))
 
     def leave_now(self) -> None:
         if self.view is not None:
@@ -423,13 +361,7 @@ class AdjudicateScreen(JudgingScreen):
         )
         self.background.start("case", job, self._show_decision, self.case_failed)
 
-    def keep(self, judged: CaseAnswers, seconds: float) -> None:
-        self._settle(judged, seconds)
-
-    def skip_case(self, reason: str, seconds: float) -> None:
-        self._settle(None, seconds, reason)
-
-    def _settle(self, judged: CaseAnswers | None, seconds: float, reason: str = "") -> None:
+    def settle_case(self, judged: CaseAnswers | None, seconds: float, reason: str) -> None:
         assert self.decision is not None
         assert self.decision.dispute is not None
         job = partial(
@@ -456,17 +388,11 @@ class AdjudicateScreen(JudgingScreen):
     def head(self, width: int) -> Content | None:
         if self.decision is None:
             return None
-        dispute = self.decision.dispute
-        previous = (
-            f"Previous case: {one_line(self.decision.previous, 400)}\n\n" if self.decision.previous else ""
-        )
+        queue, dispute, previous = self.decision
+        previous = f"Previous case: {one_line(previous, 400)}\n\n" if previous else ""
         if dispute is None:
-            settled = quantity(self.decision.queue.disputed, "case")
-            outcome = (
-                "The annotators agree on every case."
-                if not self.decision.queue.disputed
-                else f"All settled: {settled}."
-            )
+            settled = f"All settled: {quantity(queue.disputed, 'case')}."
+            outcome = settled if queue.disputed else "The annotators agree on every case."
             return Content(
                 f"{previous}{outcome}\n\nWhere they agree, the consensus takes their verdict.\n\nq  leave"
             )
@@ -474,11 +400,8 @@ class AdjudicateScreen(JudgingScreen):
         return Content.assemble((previous, "dim"), ballots)
 
     def leave_now(self) -> None:
-        if self.decision is not None and self.decision.queue.left:
-            self.app.notify(
-                f"{quantity(len(self.decision.queue.left), 'case')} left; your decisions are stored",
-                timeout=4,
-            )
+        if self.decision is not None and (left := len(self.decision.queue.left)):
+            self.app.notify(f"{quantity(left, 'case')} left; your decisions are stored", timeout=4)
         self.host.leave_screen()
 
 
@@ -571,14 +494,16 @@ class AnnotateScreen(BaseScreen):
     def action_new(self) -> None:
         self.app.push_screen(AnnotationForm(), self._plan)
 
-    def _plan(self, request: PlanRequest | None) -> None:
-        if request is not None:
-            self.background.start(
-                "plan", partial(plan, project_id=self.project_id, request=request), self._show_plan
-            )
+    def _plan(self, request: AssignmentRequest | None) -> None:
+        from recjudge_tui.people.annotation import plan_annotation
 
-    def _show_plan(self, summary: str) -> None:
-        self.notify(one_line(summary, 200), timeout=5)
+        if request is not None:
+            job = partial(plan_annotation, project_id=self.project_id, request=request)
+            self.background.start("plan", job, self._show_plan)
+
+    def _show_plan(self, planned: AnnotationPlan) -> None:
+        named = ", ".join(f"{name} {count:,}" for name, count in planned.assigned.items())
+        self.notify(one_line(f"newly assigned: {named}", 200), timeout=5, markup=False)
         self._read()
 
     def action_adjudicate(self) -> None:
@@ -590,8 +515,10 @@ class AnnotateScreen(BaseScreen):
             )
 
     def _named(self, protocol: str, name: str | None) -> None:
+        from recjudge_tui.people.annotation import start_adjudication
+
         if name is not None:
-            job = partial(third_person, project_id=self.project_id, protocol=protocol, name=name)
+            job = partial(start_adjudication, project_id=self.project_id, protocol=protocol, name=name)
             self.background.start("third", job, partial(self._decide, protocol))
 
     def _decide(self, protocol: str, rater_id: int) -> None:

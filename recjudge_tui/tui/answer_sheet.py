@@ -207,11 +207,13 @@ class AnswerSheet(Widget):
         )
         head = f"{symbols.crumb if here else ' '} {name} "
         given = self._answers.get(question.aspect)
-        if not question.options:
-            return Content.assemble(
-                (head, "bold" if here else ""), *self._number_parts(question, given, here)
-            )
         parts: list[tuple[str, str]] = [(head, "bold" if here else "")]
+        if not question.options:
+            typed = self._typed.get(question.aspect, "")
+            wrong = bool(typed) and given is None
+            style = "bold $error" if wrong else _CHOSEN if typed else "bold" if here else "dim"
+            parts += [(f"{question.low:g} to {question.high:g}: ", "dim"), (typed or "_", style)]
+            parts += [("  not on the scale", "$error")] if wrong else []
         room = width - cell_len(head)
         for option in question.options:
             chosen = given is not None and given.value == option.value
@@ -222,15 +224,6 @@ class AnswerSheet(Widget):
             room -= cell_len(text) + 1
             parts += [(text, _CHOSEN if chosen else "" if here else "dim"), (" ", "")]
         return Content.assemble(*parts)
-
-    def _number_parts(
-        self, question: AspectQuestion, given: AspectAnswer | None, here: bool
-    ) -> list[tuple[str, str]]:
-        typed = self._typed.get(question.aspect, "")
-        bounds = (f"{question.low:g} to {question.high:g}: ", "dim")
-        wrong = bool(typed) and given is None
-        return [bounds, (f"{typed or '_'}", "bold $error" if wrong else _CHOSEN if typed else "bold" if here else "dim"),
-                ("  not on the scale" if wrong else "", "$error")]  # fmt: skip
 
 
 def _number(typed: str) -> float | None:
@@ -452,7 +445,7 @@ def _judged(material: Material, width: int, symbols: Glyphs) -> Iterator[Content
     column = (width - _GAP * (len(material.slates) - 1)) // len(material.slates)
     names = ["List"] if len(material.slates) == 1 else ["List 1", "List 2"]
     heads = [title_rule(name, column, symbols) for name in names]
-    yield from _beside_all([heads[:1], heads[1:]], column) if len(heads) > 1 else heads
+    yield from _beside(heads[:1], heads[1:], column + _GAP)
     shared = set.intersection(*({i.item_id for i in slate.items} for slate in material.slates))
     cells = [
         [_item(item, rank, column, item.item_id in shared and len(names) > 1, symbols)
@@ -460,7 +453,7 @@ def _judged(material: Material, width: int, symbols: Glyphs) -> Iterator[Content
         for slate in material.slates
     ]  # fmt: skip
     for row in zip_longest(*cells, fillvalue=[]):
-        yield from _beside_all(row, column)
+        yield from _beside(row[0], row[1] if len(row) > 1 else [], column + _GAP)
 
 
 def _item(item: ItemView, rank: int, width: int, shared: bool, symbols: Glyphs) -> list[Content]:
@@ -477,13 +470,6 @@ def _item(item: ItemView, rank: int, width: int, shared: bool, symbols: Glyphs) 
     return head_lines + [
         Content.styled(f"    {line}", "dim") for line in wrapped(abstract, max(width - 5, 12))
     ]
-
-
-def _beside_all(blocks: Sequence[Sequence[Content]], column: int) -> Iterator[Content]:
-    if len(blocks) == 1:
-        yield from blocks[0]
-    else:
-        yield from _beside(blocks[0], blocks[1], column + _GAP)
 
 
 def _beside(left: Sequence[Content], right: Sequence[Content], at: int) -> Iterator[Content]:
@@ -547,13 +533,16 @@ def _event(event: ShownEvent, width: int, symbols: Glyphs) -> Iterator[Content]:
 # ---- judging -----------------------------------------------------------------------------------------------------
 
 
-_KEYS = [*"0123456789", "a", "t", "b"]
-_WORDS = {"a": "list 1 is better", "t": "tie", "b": "list 2 is better"}
+_ANSWERS = {digit: f"answer {digit}" for digit in "0123456789"} | {
+    "a": "list 1 is better",
+    "t": "tie",
+    "b": "list 2 is better",
+}
 _NAMED = {"full_stop": ".", "backspace": "backspace"}
 
 
 class JudgingScreen(BaseScreen):
-    """A screen for labelling cases. Subclasses define `keep`, `skip_case` and the title."""
+    """A screen for labelling cases. Subclasses define `settle_case` and the title."""
 
     AUTO_FOCUS = ""
     # Textual ignores the CSS of a screen that an app opens with, and reads only DEFAULT_CSS
@@ -572,14 +561,8 @@ class JudgingScreen(BaseScreen):
     """
     ANSWER_KEYS: ClassVar[list[BindingType]] = [
         *[
-            Binding(
-                key,
-                f"answer({key!r})",
-                _WORDS.get(key, f"answer {key}"),
-                show=False,
-                id=f"judging.answer_{key}",
-            )
-            for key in _KEYS
+            Binding(key, f"answer({key!r})", words, show=False, id=f"judging.answer_{key}")
+            for key, words in _ANSWERS.items()
         ],
         *[
             Binding(key, f"answer({answer!r})", "part of a number", show=False, id=f"judging.{key}")
@@ -627,10 +610,8 @@ class JudgingScreen(BaseScreen):
 
     # ---- for subclasses
 
-    def keep(self, judged: CaseAnswers, seconds: float) -> None:
-        raise NotImplementedError
-
-    def skip_case(self, reason: str, seconds: float) -> None:
+    def settle_case(self, judged: CaseAnswers | None, seconds: float, reason: str) -> None:
+        """Store the answers, or with None that the case was skipped for this reason."""
         raise NotImplementedError
 
     def head(self, width: int) -> Content | None:
@@ -721,25 +702,23 @@ class JudgingScreen(BaseScreen):
             sheet.border_subtitle = Content(f"no answer on {missing} yet")
             return
         self.busy = True
-        self.keep(sheet.judged(), self.time.seconds)
+        self.settle_case(sheet.judged(), self.time.seconds, "")
 
     def action_skip(self) -> None:
         self.time.touch()
-        self.app.push_screen(
-            AskLine("Skip this case", "Why can this case not be judged? The reason is stored."), self._skip
-        )
+        ask = AskLine("Skip this case", "Why can this case not be judged? The reason is stored.")
+        self.app.push_screen(ask, self._skip)
 
     def _skip(self, reason: str | None) -> None:
         if reason is not None:
             self.time.touch()
             self.busy = True
-            self.skip_case(reason, self.time.seconds)
+            self.settle_case(None, self.time.seconds, reason)
 
     def action_note(self) -> None:
-        sheet = self.query_one(AnswerSheet)
-        self.app.push_screen(
-            AskLine("Note on this case", "A short note, stored with the verdict", sheet.note), self._noted
-        )
+        note = self.query_one(AnswerSheet).note
+        ask = AskLine("Note on this case", "A short note, stored with the verdict", note)
+        self.app.push_screen(ask, self._noted)
 
     def _noted(self, note: str | None) -> None:
         if note is not None:
@@ -765,12 +744,10 @@ class JudgingScreen(BaseScreen):
             self._leaving = True
         elif self.query_one(AnswerSheet).changed and self.shown is not None:
             text = "Your answers to this case are not confirmed and will be lost. Earlier cases are saved."
-            self.app.push_screen(Confirm("Leave?", text, "leave", "stay"), self._left)
+            self.app.push_screen(
+                Confirm("Leave?", text, "leave", "stay"), lambda sure: self.leave_now() if sure else None
+            )
         else:
-            self.leave_now()
-
-    def _left(self, sure: bool | None) -> None:
-        if sure:
             self.leave_now()
 
     def leave_now(self) -> None:
