@@ -132,7 +132,7 @@ def docs(name: str | None) -> None:
     """Read a page of the documentation, or list the pages.
 
     \b
-    Examples:
+    Example:
       recjudge docs
       recjudge docs servers
     """
