@@ -221,7 +221,7 @@ def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str
 
 def own(name: str, kind: type, text: str, default: Any = None, bounds: Any = (), **more: Any) -> Option:
     """An option of one report, on the command line under its own name; by default off, or none."""
-    usual = {bool: False, tuple: ()}.get(kind)
+    usual: Any = False if kind is bool else () if kind is tuple else None
     flag = f"--{name.rstrip('_').replace('_', '-')}"
     return Option(
         name, kind, text, usual if default is None else default, dict(bounds), **{"flag": flag} | more
