@@ -326,7 +326,7 @@ _DECLARED = (
     ),
     Report(
         "robustness injected", "Plant known faults into real lists, and measure how many a judge finds.",
-        "planted_faults:injected",
+        "robustness:injected",
         (
             RATER.but(help="Show all raters on the lists that R judged. Default with --judge: that judge."),
             BY_SYSTEM,
