@@ -45,6 +45,11 @@ def definition(text: str) -> Note:
     return Note(text, "definition")
 
 
+def definitions(text: str) -> tuple[Note, ...]:
+    """A definition for each line."""
+    return tuple(map(definition, text.strip().splitlines()))
+
+
 def note_kind(note: str) -> NoteKind:
     """The kind of a note; that of a plain sentence is data."""
     return note.kind if isinstance(note, Note) else "data"

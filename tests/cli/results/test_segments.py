@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.database import Database
@@ -205,7 +206,7 @@ def test_a_report_reads_one_state_of_the_file(tmp_path: Path, by: str | None) ->
             counts.append(db.value("SELECT count(*) FROM verdicts"))
             return Table("t", (), ())
 
-        segmented(db, 1, report, by=by)
+        segmented(Project.numbered(db, 1), report, by=by)
         assert len(set(counts)) == 1
         assert counts[0] > 0
         assert db.value("SELECT count(*) FROM verdicts") == 0
