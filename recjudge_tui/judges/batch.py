@@ -100,7 +100,7 @@ def _object_of(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise LineFault("it is not JSON, or cut short") from None
     if not isinstance(content, dict):
-        raise LineFault("it is not an object")
+        raise LineFault("it is not an object in JSON")
     if not isinstance(content.get("custom_id"), str) or not content["custom_id"]:
         raise LineFault("it has no custom_id")
     return content
