@@ -6,6 +6,7 @@ import json
 import os
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -16,6 +17,7 @@ from urllib.parse import quote
 import httpx2 as httpx
 
 from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.trust import pairs_of, require_trust
 
 SERVICE = "recjudge"
@@ -48,37 +50,29 @@ class Key:
                 text = text.replace(form, f"[{self.variable}]")
         return text
 
-    def scrub_answer(self, response: httpx.Response) -> httpx.Response:
+    def scrub_answer(self, response: Answer) -> Answer:
         """The answer with `scrub` applied to its body and headers, also where JSON hides the key behind escapes."""
-        body = response.content
+        body, raw = response.content, response.headers.raw
         clean = self.scrub(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if b"\\" in clean:
-            clean = self._scrub_json(clean)
-        raw = response.headers.raw
+            with suppress(ValueError, RecursionError):
+                told = json.loads(clean)
+                scrubbed = self._scrub_json(told)
+                clean = clean if scrubbed == told else json.dumps(scrubbed).encode()
         headers = [(name, self.scrub(value.decode("latin-1")).encode("latin-1")) for name, value in raw]
-        if clean == body and headers == raw:
-            return response
-        kept = [(name, value) for name, value in headers if name.lower() != b"content-length"]
-        return httpx.Response(response.status_code, headers=kept, content=clean)
+        return (
+            response
+            if (clean, headers) == (body, raw)
+            else Answer(response.status_code, httpx.Headers(headers), clean)
+        )
 
-    def _scrub_json(self, body: bytes) -> bytes:
-        """JSON with every decoded string scrubbed; other text is unchanged."""
-        try:
-            whole: list[Any] = [json.loads(body)]
-        except (ValueError, RecursionError):
-            return body
-        changed = False
-        parts: list[Any] = [whole]
-        while parts:
-            part = parts.pop()
-            for place, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
-                if isinstance(value, dict | list):
-                    parts.append(value)
-                elif isinstance(value, str) and self.scrub(value) != value:
-                    part[place], changed = self.scrub(value), True
-                if isinstance(place, str) and self.scrub(place) != place:
-                    part[self.scrub(place)], changed = part.pop(place), True
-        return json.dumps(whole[0]).encode() if changed else body
+    def _scrub_json(self, part: Any) -> Any:
+        """A part of a JSON text with every string scrubbed. Raises RecursionError for one that is nested too deeply."""
+        if isinstance(part, dict):
+            return {self.scrub(name): self._scrub_json(value) for name, value in part.items()}
+        if isinstance(part, list):
+            return list(map(self._scrub_json, part))
+        return self.scrub(part) if isinstance(part, str) else part
 
 
 @lru_cache(maxsize=16)

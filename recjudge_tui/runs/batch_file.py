@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 from uuid import uuid4
 
-import httpx2 as httpx
-
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, InputError, JudgeError, RecjudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch import LineFault, RequestLine, read_request, read_result
-from recjudge_tui.judges.http import Client
+from recjudge_tui.judges.http import Answer, Client
 from recjudge_tui.judges.keys import Key, find_keys, missing_header, missing_key
 from recjudge_tui.judges.openai import address_form, api_root, key_header
 from recjudge_tui.judges.refusals import CallTarget, error_of, failure
@@ -139,7 +137,7 @@ class _LineAsker:
                 note_attempt(self._limits)
                 return result
 
-    async def _post(self, line: RequestLine, url: str) -> httpx.Response:
+    async def _post(self, line: RequestLine, url: str) -> Answer:
         response = await self._client.send(
             "POST",
             under(url, line.path),

@@ -280,7 +280,7 @@ async def test_azures_address_keeps_its_version_and_its_own_header(monkeypatch: 
 
 def test_openrouter_is_told_to_honour_the_parameters() -> None:
     judge = judge_at("https://openrouter.ai/api/v1")
-    assert judge._parameters(asking())["provider"] == {"require_parameters": True}
+    assert judge._wanted(asking())["provider"] == {"require_parameters": True}
 
 
 @pytest.mark.parametrize(

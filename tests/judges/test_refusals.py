@@ -7,6 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.refusals import (
     CallTarget,
     ServerError,
@@ -123,7 +124,7 @@ def test_the_servers_words_are_found_in_every_shape(body: object, said: ServerEr
 
 
 def test_a_page_instead_of_json_is_quoted_from_its_beginning() -> None:
-    said = error_of(httpx.Response(502, content=b"<html>\x1b[31m" + b"x" * 9000))
+    said = error_of(Answer(502, httpx.Headers(), b"<html>\x1b[31m" + b"x" * 9000))
     assert said.message.startswith("<html>[31mx")
     assert len(said.message) <= 200
 

@@ -10,7 +10,8 @@ import pytest
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.judges.anthropic import usage_of
+from recjudge_tui.judges.anthropic import AnthropicJudge
+from recjudge_tui.judges.replies import usage_of
 from recjudge_tui.runs.prices import Price, cost_at, price_of, require_price
 
 HOSTED = JudgeSpec(spec="openai:big")
@@ -59,7 +60,7 @@ def test_what_the_vendor_stores_in_its_cache_has_a_price_of_its_own(
         "cache_creation_input_tokens": 100_000,
         "output_tokens": 10_000,
     }
-    usage = usage_of(counts, *counts)
+    usage = usage_of({"usage": counts}, AnthropicJudge.counts)
     assert (usage.input, usage.cached_input, usage.cache_written) == (1_000_000, 600_000, 100_000)
     # above 200,000 tokens twice the price, and half more for the reply
     live = 0.3 * 6 + 0.6 * 0.6 + 0.1 * 6 * 1.25 + 0.01 * 22.5
