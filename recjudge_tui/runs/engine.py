@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
-from recjudge_tui.domain.judge import JudgeSpec, Workload
+from recjudge_tui.domain.judge import Workload
 from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import JudgeError, RecjudgeError, RunError
+from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs.calls import Bill, ask
+from recjudge_tui.runs.calls import Bill, Call
 from recjudge_tui.runs.cases import Setup, setup_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.limits import Budget, BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError
-from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of, unknown_price
+from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError, budget_of
+from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store.calls import (
     CallKey,
@@ -355,7 +355,7 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
     bill = Bill(reserve=partial(job.recorder.reserve, call_id) if budget is not None else None)
     timeout_s = job.run.setup.settings.timeout_s
     try:
-        return await ask(job.run.judge, question, timeout_s, job.limits, job.cost_of, bill)
+        return await Call(job.run.judge, question, timeout_s, job.limits, job.cost_of, bill).result()
     except (RunStopError, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
         if not bill.was_cut:  # else it keeps its reservation, because it may be billed
             job.recorder.settle(call_id, bill.known, bill.unknown)
@@ -498,8 +498,17 @@ async def _judge_all(
         set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
-        limits = _limits(price, spec, is_language_model(judge.rater_kind), settings, stopping, before)
-        limits.is_local, limits.context = price == LOCAL, identity.context_length
+        is_model = is_language_model(judge.rater_kind)
+        requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
+        limits = CallLimits(
+            stopping,
+            RateLimit(requests) if requests else None,
+            RateLimit(tokens) if tokens else None,
+            budget_of(settings, spec, price, before) if is_model else None,
+            price if is_model else None,
+            is_local=price == LOCAL,
+            context=identity.context_length,
+        )
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
             job = Job(run, recorder, limits, price, before, concurrency, decision)
@@ -532,34 +541,6 @@ def _decision_of(db: Database, run_id: int, setup: Setup) -> RunDecision | None:
     from recjudge_tui.runs.stopping import decision_of
 
     return decision_of(db, run_id, setup.settings, setup.protocol, setup.prompt)
-
-
-def _limits(
-    price: Price | None,
-    judge: JudgeSpec,
-    is_model: bool,
-    settings: RunSettings,
-    stopping: asyncio.Event,
-    before: Progress,
-) -> CallLimits:
-    requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
-    if settings.budget_usd is not None and price is None and is_model:
-        raise unknown_price(judge)
-    if settings.budget_usd is not None and before.impossible_costs:
-        raise RunError(
-            "the budget of this run cannot be enforced",
-            f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
-            "Start a new run; the stored replies are used again.",
-        )
-    return CallLimits(
-        stopping,
-        RateLimit(requests) if requests else None,
-        RateLimit(tokens) if tokens else None,
-        Budget(settings.budget_usd, price, before.spent_usd)
-        if settings.budget_usd is not None and price
-        else None,
-        price if is_model else None,
-    )
 
 
 async def _judge_and_watch(job: Job, on_progress: OnProgress | None) -> None:

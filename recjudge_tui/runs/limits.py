@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Request, estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
-from recjudge_tui.domain.text import money
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.run import Progress, RunSettings
+from recjudge_tui.domain.text import money, quantity
+from recjudge_tui.errors import RunError
 from recjudge_tui.judges.base import within
-from recjudge_tui.runs.prices import Price
+from recjudge_tui.runs.prices import Price, unknown_price
 
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 60.0
@@ -66,24 +69,36 @@ class Budget:
     worst: float = 1.0
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def take(self, tokens_in: int, max_tokens: int) -> float | None:
+        """Reserve the most that an attempt can cost, and return it; None if this would exceed the limit."""
+        amount = self.price.most(tokens_in, max_tokens)
+        if self.spent + (self.reserved + amount) * self.worst > self.limit:
+            return None
+        self.reserved += amount
+        self.in_flight += 1
+        return amount
+
+    def refusal(self, tokens_in: int, max_tokens: int) -> str:
+        """Why such an attempt is not made."""
+        most = self.price.most(tokens_in, max_tokens) * self.worst
+        return (
+            f"The budget of {money(self.limit)} would be exceeded: {money(self.spent)} of it is spent,"
+            f" and the next call may cost up to {money(most)}."
+        )
+
     async def reserve(self, tokens_in: int, max_tokens: int, stopping: asyncio.Event) -> float:
-        """Reserve the most that the attempt can cost. Waits while calls in flight may still free enough.
+        """`take`, after waiting while calls in flight may still free enough.
 
         Raises BudgetLimitError when they cannot, RunStopError when the run is to stop.
         """
-        amount = self.price.most(tokens_in, max_tokens)
-        while self.spent + (self.reserved + amount) * self.worst > self.limit:
-            if not self.in_flight or self.spent + amount * self.worst > self.limit:
-                raise BudgetLimitError(
-                    f"The budget of {money(self.limit)} would be exceeded: {money(self.spent)} of it is spent,"
-                    f" and the next call may cost up to {money(amount * self.worst)}."
-                )
+        while (amount := self.take(tokens_in, max_tokens)) is None:
+            most = self.price.most(tokens_in, max_tokens) * self.worst
+            if not self.in_flight or self.spent + most > self.limit:
+                raise BudgetLimitError(self.refusal(tokens_in, max_tokens))
             self.settled.clear()
             await self.settled.wait()
             if stopping.is_set():
                 raise RunStopError
-        self.reserved += amount
-        self.in_flight += 1
         return amount
 
     def settle(self, amount: float, cost: float | None, least: float = 0.0) -> float:
@@ -100,6 +115,26 @@ class Budget:
         self.spent += counted
         self.settled.set()
         return counted
+
+
+def budget_of(
+    settings: RunSettings, judge: JudgeSpec, price: Price | None, before: Progress, reserved: float = 0.0
+) -> Budget | None:
+    """The budget of a run of a language model, of which `reserved` dollars are beside what is spent; None without one.
+
+    Raises RunError when it cannot be enforced.
+    """
+    if settings.budget_usd is None:
+        return None
+    if price is None:
+        raise unknown_price(judge)
+    if before.impossible_costs:
+        raise RunError(
+            "the budget of this run cannot be enforced",
+            f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
+            "Start a new run; the stored replies are used again.",
+        )
+    return Budget(settings.budget_usd, price, before.spent_usd + reserved)
 
 
 class Retry(NamedTuple):

@@ -127,11 +127,12 @@ def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
 
 def save_outcome(db: Database, outcome: CallOutcome) -> bool:
     """Store a finished call with its answers and flags. False if the call was finished already. Attempts, tokens and cost
-    are added to those of an earlier failed try of the call."""
+    are added to those of an earlier failed try of the call. A call without an end, whose next batch asks once more, stays
+    planned."""
     result = outcome.result
     reply, usage = result.reply or Reply(text=""), (result.reply or Reply(text="")).usage
     columns = {
-        "state": "done" if result.parsed else "failed",
+        "state": "done" if result.parsed else "failed" if result.error_kind else "planned",
         "content_hash": outcome.content_hash,
         "request_hash": outcome.request_hash,
         "cached_from": result.cached_from,
@@ -145,7 +146,7 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
         "sent": _sent(reply, result.earlier),
         "error_kind": result.error_kind,
         "error": result.error,
-        "finished_at": now(),
+        "finished_at": now() if result.parsed or result.error_kind else None,
     }
     added = {
         "attempts": result.attempts,

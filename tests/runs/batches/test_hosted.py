@@ -139,13 +139,14 @@ def test_lines_that_went_wrong_go_out_again_or_fail(db: Database, provider: str)
         assert first.done + first.failed + first.again == total
         assert min(first.done, first.failed, first.again) > 0
         assert run_progress(db, run).outstanding == first.again
-        assert submit(db, run).calls == first.again
-        second = collect(db, run).results
-        assert (second.done, second.again) == (first.again, 0)
+        failed = first.failed
+        while left := run_progress(db, run).outstanding:
+            assert submit(db, run).calls == left
+            failed += collect(db, run).results.failed
         assert {c["state"] for c in calls(db, run)} == {"done", "failed"}
-        assert reset_failed(db, run) == first.failed
+        assert reset_failed(db, run) == failed
         assert work(db.path, run).failed == 0
-    assert verdicts(db, run) == verdicts(db, live)
+    assert [v[:6] for v in verdicts(db, run)] == [v[:6] for v in verdicts(db, live)]
 
 
 def test_calls_of_a_batch_that_the_provider_failed_can_be_sent_again(
@@ -393,7 +394,7 @@ def test_batches_do_not_exceed_the_budget(db: Database, tmp_path: Path, server: 
     told: list[str] = []
     first = submit(db, run, tell=told.append)
     assert 0 < first.calls < len(calls(db, run))
-    assert "does not cover the next call" in told[0]
+    assert "would be exceeded" in told[0]
     (row,) = batches_of(db, run)
     assert 0.015 < row["reserved_usd"] <= 0.02
     with pytest.raises(RunError, match="does not cover the next call"):
