@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
-from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
+from recjudge_tui.importers.columns import COLUMNS, ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import DECODER, squashed
 from recjudge_tui.importers.values import (
     MISSING,
-    NO_CONTEXT,
+    Ids,
     Notes,
     Row,
     RowFault,
@@ -104,6 +104,7 @@ class _Lists:
 
     def __init__(self, notes: Notes, times: Times) -> None:
         self.notes, self.times = notes, times
+        self.ids = Ids(notes, COLUMNS["lists"].ids)
         self.known: dict[tuple[str, ...], int] = {}
         self.groups: dict[tuple[str, str, Occasion], int] = {}
         self.items: dict[str, int] = {}
@@ -123,19 +124,9 @@ class _Lists:
                 yield line, row, group
 
     def _new_list(self, line: int, key: tuple[str, ...]) -> int:
-        user, system, context, served = (text.strip() for text in key)
-        for name, bare, raw in zip(_OWNER[:3], (user, system, context), key, strict=False):
-            if bare != raw:
-                text = f"spaces around {name} {shown(bare)} were removed"
-                self.notes.warn(line, "spaces around an id", text)
-            if bare in MISSING and name != "context":
-                self.notes.skip(
-                    line, f"no {name}", f"{name} is {shown(bare) if bare else 'empty'}; row left out"
-                )
-                return -1
-        context = "" if context in NO_CONTEXT else context
         try:
-            served = self.times.read(served, "served_at")
+            user, system = (self.ids.filled(line, *pair) for pair in zip(_OWNER[:2], key, strict=False))
+            context, served = self.ids.read(line, "context", key[2]), self.times.read(key[3], "served_at")
         except RowFault as fault:
             self.notes.skip_row(line, fault)
             return -1
@@ -150,15 +141,12 @@ class _Lists:
 
     def item_of(self, line: int, text: str) -> int:
         """The number of an item; -1 for a missing one, which is counted."""
-        bare = text.strip()
-        if bare in MISSING:
-            self.notes.skip(
-                line, "no item_id", f"item_id is {shown(bare) if bare else 'empty'}; row left out"
-            )
+        try:
+            item = self.ids.filled(line, "item_id", text)
+        except RowFault as fault:
+            self.notes.skip_row(line, fault)
             return -1
-        if bare != text:
-            self.notes.warn(line, "spaces around an id", f"spaces around item_id {shown(bare)} were removed")
-        return self.items.setdefault(bare, len(self.items))
+        return self.items.setdefault(item, len(self.items))
 
     def add(self, group: int, rank: int, item: int, line: int, score: float) -> None:
         self.where.append(group)

