@@ -200,7 +200,7 @@ def import_files(
     lines = sum(c.lines for c in contents.values())
     pace = _Pace(progress, passes * lines)
     files: list[tuple[FileSummary, Notes]] = []
-    with long_fields(), db.bulk_writing(), db.transaction():
+    with long_fields(), db.bulk_writing(temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         identity = create_project(db, project) if project_id is None else project_id
         known = _Known(db, identity)
@@ -559,8 +559,7 @@ class _File:
                     text = f"{what} {shown(name)} is unknown; the explanation is kept"
                     self.notes.warn(line, f"unknown {what}", text)
             outcome, source = add_explanation(self.target, explanation)
-            what = f"the explanation of item {shown(explanation.item_id)} to {_owner(explanation)}"
-            self._count_content(line, what, outcome, source, explanation)
+            self._count_content(line, outcome, source, explanation)
 
     # ---- events ----
 
@@ -651,7 +650,7 @@ class _File:
             kept.append((lines[0], slate))
         outcomes = add_slates(self.target, [slate for _, slate in kept])
         for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
-            self._count_content(line, "the list", outcome, source, slate)
+            self._count_content(line, outcome, source, slate)
 
     def _known_items_only(
         self, line: int, slate: Slate, lines: tuple[int, ...]
@@ -678,20 +677,25 @@ class _File:
         return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
 
     def _count_content(
-        self, line: int, what: str, outcome: Outcome, source: int | None, record: Slate | Explanation
+        self, line: int, outcome: Outcome, source: int | None, record: Slate | Explanation
     ) -> None:
         rows = len(record.items) if isinstance(record, Slate) else 1
         if outcome == "unchanged":
             self.unchanged += rows
             return
-        what = f"{what} of {_owner(record)}" if isinstance(record, Slate) else what
-        if outcome == "disagrees":
-            self._note_disagreement(line, what, source, rows)
-            return
+        if outcome != "new":
+            what = (
+                "the list of"
+                if isinstance(record, Slate)
+                else f"the explanation of item {shown(record.item_id)} to"
+            )
+            what = f"{what} {_owner(record)}"
+            if outcome == "disagrees":
+                self._note_disagreement(line, what, source, rows)
+                return
+            self._note_replacement(line, what, source)
         self.stored += rows
         self._keep([record])
-        if outcome == "replaces":
-            self._note_replacement(line, what, source)
 
     def _note_disagreement(self, line: int, what: str, source: int | None, rows: int = 1) -> None:
         where = "above" if source == self.target.import_id else f"in import {source}"

@@ -201,6 +201,7 @@ _DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASC
 _SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
 # unit -> its numbers from 1973 to 2286; between these ranges a number may be of two units
 _UNIX = {"seconds": 1e8, "milliseconds": 1e11, "microseconds": 1e14, "nanoseconds": 1e17}
+_TWO = tuple(f"{number:02}" for number in range(60))
 # a spreadsheet's days from 1954 to 2119
 _DAYS = (20_000, 80_000)
 
@@ -229,7 +230,7 @@ class Times:
             day, second = divmod(int(text), 86_400)
             if (date := self._days.get(day)) is None:
                 date = self._days[day] = (_EPOCH + timedelta(days=day)).isoformat()[:11]
-            return f"{date}{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}+00:00"
+            return f"{date}{_TWO[second // 3600]}:{_TWO[second // 60 % 60]}:{_TWO[second % 60]}+00:00"
         if text in MISSING:
             return ""
         try:
