@@ -79,7 +79,7 @@ def import_paths(
     everything = [path for files in found.files.values() for path in files] + found.beside
     labels = (values, scale, keep_fitting)
     summaries, facts = [], None
-    with suppress(_DryRun), db.bulk_writing(), db.transaction():
+    with suppress(_DryRun), db.bulk_writing(temporary="FILE"), db.transaction():
         for part, files in found.files.items():
             part_values, part_scale, part_keep = labels if part == "labels" else ({}, None, False)
             summaries.append(

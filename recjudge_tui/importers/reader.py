@@ -791,8 +791,11 @@ def _parquet_beginning(path: Path, limit: int) -> str:
     return text
 
 
-def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
+def parquet_records(
+    path: Path, wanted: WantedColumns | None = None, notes: Notes | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None; for `wanted`
+    columns as text, under the names that they have there.
 
     A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
     adds is left out.
@@ -801,8 +804,10 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     packed = path.stat().st_size
     with _parquet(path) as file:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        shown_names = wanted.renamed([name.strip() for name in names]) if wanted else tuple(names)
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
         dense = any(
@@ -811,8 +816,8 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         )
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
-            columns = []
-            for raw in batch.columns:
+            columns, broken = [], set()
+            for name, raw in zip(shown_names, batch.columns, strict=True):
                 column = _plain(raw)
                 unpacked += column.nbytes
                 check_unpacked(path, unpacked, packed)
@@ -820,16 +825,26 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
                 ):
                     raise InputError(f"{path} holds a value of more than {MAX_FIELD:,} bytes")
-                values: list[Any] = column.to_pylist()
-                nested = pa.types.is_nested(column.type)
-                columns.append(
-                    [json.loads(json.dumps(v, default=str), parse_int=str, parse_float=str) for v in values]
-                    if nested
-                    else values
-                )
+                if pa.types.is_nested(column.type):
+                    values = [
+                        json.loads(json.dumps(value, default=str), parse_int=str, parse_float=str)
+                        for value in column.to_pylist()
+                    ]
+                    if wanted and name == "user_id" and values:
+                        raise _not_an_id(path, values[0])
+                    columns.append([cell(name, value) for value in values] if wanted else values)
+                    continue
+                if wanted:
+                    column = pc.fill_null(column, "")
+                    odd = pc.indices_nonzero(pc.match_substring(column, "\0"))
+                    broken.update(number + 1 + place for place in odd.to_pylist())
+                columns.append(column.to_pylist())
             for cells in zip(*columns, strict=True):
                 number += 1
-                yield number, dict(zip(names, cells, strict=True))
+                if number in broken and notes is not None:
+                    notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
+                else:
+                    yield number, dict(zip(shown_names, cells))  # noqa: B905 - of equal length
 
 
 def _plain(column: Any) -> Any:
@@ -1208,6 +1223,11 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Notes, *, raw: bool) -> Table:
+    if is_parquet(path) and not raw:
+        notes.unit = "row "
+        with _parquet(path) as file:
+            names = [n.strip() for n in file.schema_arrow.names if not n.startswith("__index_level_")]
+        return Table(wanted.renamed(names), tuple(names), parquet_records(path, wanted, notes), json=True)
     records = json_records(path, notes, dialect.encoding, dialect.within)
     first = next(records, None)
     if first is None:
@@ -1218,19 +1238,21 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
         )
     original = tuple(key.strip() for key in first[1])
     columns = wanted.renamed(original)
-    if (
-        "user_id" in columns
-        and isinstance(value := first[1][tuple(first[1])[columns.index("user_id")]], list | dict)
-        and not raw
-    ):
-        raise InputError(
-            f"{path} holds an object where the id of the user is expected",
-            f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
-            'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
-            " imported.",
-        )
+    if "user_id" in columns and not raw:
+        value = first[1][tuple(first[1])[columns.index("user_id")]]
+        if isinstance(value, list | dict):
+            raise _not_an_id(path, value)
     everything = chain([first], records)
     return Table(columns, original, everything if raw else _json_rows(everything, wanted, notes), json=True)
+
+
+def _not_an_id(path: Path, value: object) -> InputError:
+    return InputError(
+        f"{path} holds an object where the id of the user is expected",
+        f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
+        'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
+        " imported.",
+    )
 
 
 def _json_rows(
