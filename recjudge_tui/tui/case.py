@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache, partial
+from functools import lru_cache
 from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +31,7 @@ from recjudge_tui.tui.widgets import (
     ASCII,
     LONGEST_TEXT,
     Glyphs,
-    TextPane,
+    Reader,
     ago,
     bar,
     case_number,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # ---- panel -------------------------------------------------------------------------------------------------------
 
 
-class CasePanel(TextPane):
+class CasePanel(Reader):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.case: CaseDetail | None = None
@@ -70,11 +70,8 @@ class CasePanel(TextPane):
             self.border_title = Content("case")
             self.show(lambda _: Content.styled(empty, "dim"))
             return
-        # a heavy import, which reading the case has already loaded
-        from recjudge_tui.tui.case import case_title
-
         self.border_title = Content(case_title(case, glyphs()))
-        self.show(partial(_laid_out, case), stay=again)
+        self.show(lambda width: case_content(case, width, glyphs()), stay=again)
 
 
 class ListsInShort(Widget):
@@ -92,15 +89,7 @@ class ListsInShort(Widget):
     def render(self) -> Content:
         if self._case is None:
             return Content("")
-        from recjudge_tui.tui.case import lists_in_short
-
         return lists_in_short(self._case, self.content_size.width, glyphs()) or Content("")
-
-
-def _laid_out(case: CaseDetail, width: int) -> Content:
-    from recjudge_tui.tui.case import case_content
-
-    return case_content(case, width, glyphs())
 
 
 def read_case(db: Database, verdict_id: int) -> CaseDetail | None:

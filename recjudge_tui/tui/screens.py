@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +9,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 from rich.cells import cell_len
 from textual import events, on
@@ -417,39 +416,6 @@ class BaseScreen(FittedScreen[None]):
         self.app.push_screen(make_screen(name, identity, **more))
 
 
-# ---- windows -----------------------------------------------------------------------------------------------------
-
-
-Row = TypeVar("Row")
-# rows that are read at once
-WINDOW = 128
-
-
-class Windows(Generic[Row]):
-    """`read(start, count)` gives the rows of a window, None for one that is gone. The `kept` windows used last stay."""
-
-    def __init__(self, kept: int, read: Callable[[int, int], Sequence[Row | None]]) -> None:
-        self._kept = kept
-        self._read = read
-        self._windows: OrderedDict[int, Sequence[Row | None]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._windows)
-
-    def row(self, place: int) -> Row | None:
-        number, within = divmod(place, WINDOW)
-        if number not in self._windows:
-            self._windows[number] = self._read(number * WINDOW, WINDOW)
-            while len(self._windows) > self._kept:
-                self._windows.popitem(last=False)
-        self._windows.move_to_end(number)
-        window = self._windows[number]
-        return window[within] if within < len(window) else None
-
-    def clear(self) -> None:
-        self._windows.clear()
-
-
 # ---- filter line -------------------------------------------------------------------------------------------------
 
 
@@ -831,14 +797,27 @@ class ExportScreen(BaseScreen):
         """Ask for a file, proposing `name`, and write the table from `make` in the format of the file's ending."""
         self.ask_file(name, format_hint("The table is"), partial(write_table, make=make))
 
-    def ask_file(self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile]) -> None:
-        """Ask for a file and run `write` in the background; its RecjudgeError is shown."""
-        self.app.push_screen(AskLine("Export", hint, name), partial(self._write_to, write=write))
+    def ask_file(
+        self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile], title: str = "Export"
+    ) -> None:
+        """Ask for a file, and before an older one is replaced; run `write` in the background, and show its RecjudgeError."""
+        self.app.push_screen(AskLine(title, hint, name), partial(self._named, write=write))
 
-    def _write_to(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
-        if name is not None:
-            path = user_path(name)
-            self.background.start("export", lambda db: write(db, path), self._show_written)
+    def _named(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
+        if name is None:
+            return
+        path = user_path(name)
+
+        def start(sure: bool | None = True) -> None:
+            if sure:
+                self.background.start("export", lambda db: write(db, path), self._show_written)
+
+        if path.exists():
+            self.app.push_screen(
+                Confirm("Replace the file?", f"{path} exists already.", "replace", "keep"), start
+            )
+        else:
+            start()
 
     def _show_written(self, written: WrittenFile) -> None:
         self.notify(written.message(), markup=False)
@@ -851,18 +830,22 @@ def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> 
 
 
 def export_table(table: Table, path: Path) -> tuple[str, ...]:
-    """Write the table to a new file in the format of the file's ending; returns notes for the user.
+    """Write the table in the format of the file's ending; returns notes for the user.
 
-    Raises UsageError for an unknown ending, RecjudgeError when the file exists or for Parquet without pyarrow, StoreError
-    when it cannot be written.
+    Raises UsageError for an unknown ending, RecjudgeError for Parquet without pyarrow, StoreError when it cannot be written.
     """
     from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import format_of_file
 
-    fmt = format_of_file(path)
-    if path.exists():
-        raise RecjudgeError(f"{path} exists already", next_step="Press e again and give another name.")
-    return save_table(table, fmt, path)
+    return save_table(table, format_of_file(path), path)
+
+
+def write_text(path: Path, text: str, what: str = "The text") -> WrittenFile:
+    """Write a text; raises StoreError when it cannot be written."""
+    from recjudge_tui.reports.common.table import save_text
+
+    save_text(text, path)
+    return WrittenFile(path, what)
 
 
 # ---- occasion screen ---------------------------------------------------------------------------------------------

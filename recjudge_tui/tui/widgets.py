@@ -55,12 +55,16 @@ class Glyphs(NamedTuple):
     first: str
     swapped: str
     times: str
+    overridden: str
+    to: str
 
 
 UNICODE = Glyphs(
-    "✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "◂", "⇄", "×"
+    "✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "◂", "⇄", "×", "✎", "→"
 )
-ASCII = Glyphs("v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "<", "<>", "x")
+ASCII = Glyphs(
+    "v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "<", "<>", "x", "o", ">"
+)
 
 
 def ascii_wanted() -> bool:
@@ -356,12 +360,15 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _lay_out(self) -> None:
         self._width = self.scrollable_content_region.width
-        self._content = self._layout_of(max(self._width, 20))
+        self._content = self.laid_out(max(self._width, 20))
         self._lines = None
         size = Size(self._width, len(self._painted()))
         self.virtual_size = size
         self._scroll_update(size)
         self.refresh()
+
+    def laid_out(self, width: int) -> Content:
+        return self._layout_of(width)
 
     def _painted(self) -> list[Strip]:
         if self._lines is None:
@@ -386,6 +393,50 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         return selection.extract(self.text()), "\n"
 
 
+class Reader(TextPane):
+    """A text with search inside. The words of a filter and those that were searched for stand out."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "find", "find in the text", show=False, id="reader.find"),
+    ]
+    _words: tuple[str, ...] = ()
+    _wanted = ""
+
+    def mark(self, words: Sequence[str]) -> None:
+        """Let these words stand out, too."""
+        if tuple(words) != self._words:
+            self._words = tuple(words)
+            self._lay_out()
+
+    def laid_out(self, width: int) -> Content:
+        words = [re.escape(word) for word in (*self._words, self._wanted) if word]
+        pattern = re.compile("|".join(words), re.IGNORECASE)
+        return (
+            super().laid_out(width).highlight_regex(pattern, style="reverse")
+            if words
+            else super().laid_out(width)
+        )
+
+    def action_find(self) -> None:
+        from recjudge_tui.tui.dialogs import AskLine
+
+        hint = "Enter again goes to the next place."
+        self.app.push_screen(AskLine("Find in the text", hint, self._wanted), self._find)
+
+    def _find(self, wanted: str | None) -> None:
+        """Scroll to the next line with the words, from the last one to the first."""
+        self._wanted = wanted or ""
+        self._lay_out()
+        if wanted is None:
+            return
+        top = min(int(self.scroll_offset.y), self.max_scroll_y - 1)
+        found = [y for y, line in enumerate(self._painted()) if wanted.casefold() in line.text.casefold()]
+        if found:
+            self.scroll_to(y=next((y for y in found if y > top), found[0]), animate=False)
+        else:
+            self.notify(one_line(f"“{wanted}” is not in the text.", 100), markup=False)
+
+
 # ---- key line ----------------------------------------------------------------------------------------------------
 
 
@@ -394,14 +445,17 @@ ON = (".key-line--key", ".key-line--description")
 OFF = (".key-line--off", ".key-line--off")
 
 
+MOST_HINTS = 8
+
+
 class KeyHint(NamedTuple):
     key: str
     text: Content
 
 
 class KeyLine(Widget, can_focus=False):
-    """Key and description side by side; a click presses the key. Hints that do not fit are only in the list of keys; the
-    last one, which leaves the screen, stays. It is one widget that draws text: a widget for each key, recreated
+    """Key and description side by side; a click presses the key. Hints that do not fit are only in the list of keys, which
+    the last but one opens: the last two stay. It is one widget that draws text: a widget for each key, recreated
     whenever the focus moves, took a third of the time of every screen.
     """
 
@@ -451,8 +505,11 @@ class KeyLine(Widget, can_focus=False):
     def _places(self) -> list[tuple[int, KeyHint]]:
         """The hints that fit, each with the column it begins in."""
         shown = list(self._hints)
-        while len(shown) > 1 and sum(hint.text.cell_length + 1 for hint in shown) - 1 > self.size.width:
-            shown.pop(-2)
+        while len(shown) > 1 and (
+            len(shown) > MOST_HINTS or sum(hint.text.cell_length + 1 for hint in shown) - 1 > self.size.width
+        ):
+            # the list of keys and the way back stay
+            shown.pop(-3 if len(shown) > 2 else -2)
         places = []
         column = 0
         for hint in shown:

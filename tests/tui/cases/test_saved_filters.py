@@ -111,9 +111,9 @@ async def test_from_a_filter_to_a_name_and_back(project_db: Path) -> None:
         await press(pilot, "enter", "escape")
         bar.apply("")
         await settle(pilot)
-        assert not screen.pane.chosen
+        assert not screen.rows.chosen
         await press(pilot, "F", "enter")
-        assert screen.pane.chosen == parse_filter("why:swap")
+        assert screen.rows.chosen == parse_filter("why:swap")
         bar.open()
         await settle(pilot)
         await type_text(pilot, "system:c")

@@ -18,11 +18,10 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.case import CasePanel
-from recjudge_tui.tui.decisions import Listing
 from recjudge_tui.tui.dialogs import ErrorDialog
-from recjudge_tui.tui.screens import WINDOW
+from recjudge_tui.tui.row_list import KEPT_WINDOWS, WINDOW
 from recjudge_tui.tui.triage import CasesScreen
-from recjudge_tui.tui.verdict_list import KEPT_WINDOWS, VerdictList
+from recjudge_tui.tui.verdict_list import Listing, VerdictList
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import (
@@ -66,7 +65,7 @@ async def test_below_100_columns_the_case_is_below_the_list(project_db: Path) ->
     async with running(project_db, "movies", (99, 30)) as pilot:
         listed, case = rows(pilot), pilot.app.screen.query_one(CasePanel)
         assert listed.size.width > 90
-        assert case.region.y > listed.region.bottom
+        assert case.region.y >= listed.region.bottom
         assert listed.size.height >= 5
         await pilot.resize_terminal(100, 30)
         await settle(pilot)
@@ -103,7 +102,7 @@ async def test_moving(project_db: Path) -> None:
         ):  # fmt: skip
             await press(pilot, *keys)
             assert table.cursor == row
-        page = table.size.height - 1
+        page = table.size.height - 2
         await press(pilot, "pagedown")
         assert table.cursor == page
         await press(pilot, "space", "pageup")
@@ -526,7 +525,7 @@ async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:
     async with running(project_db, "movies") as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, CasesScreen)
-        pane = screen.pane
+        pane = screen.rows
         late: list[tuple[Any, Callable[[Any], None]]] = [
             (Listing(array("q", [1, 2, 3]), 18, ()), partial(pane._show_listing, follow=True, stay=True)),
             ((array("q", [9]), 19), pane._show_more),
