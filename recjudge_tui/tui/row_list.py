@@ -335,6 +335,10 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     def action_last(self) -> None:
         self._move_to(len(self.ids) - 1)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """An empty list has nothing to open."""
+        return bool(self.ids) if action == "open" else super().check_action(action, parameters)
+
     def action_open(self) -> None:
         if self.cursor_id is not None:
             self.post_message(self.Opened())

@@ -69,7 +69,7 @@ async def test_below_100_columns_the_case_is_below_the_list(project_db: Path) ->
         assert listed.size.height >= 5
         await pilot.resize_terminal(100, 30)
         await settle(pilot)
-        assert case.region.x > listed.region.right
+        assert case.region.x >= listed.region.right
         await pilot.resize_terminal(80, 24)
         await settle(pilot)
         assert listed.size.height >= 4
@@ -260,7 +260,6 @@ async def test_save_and_a_file_that_is_there(
         await press(pilot, "enter")
         assert "5 Drive" in (tmp_path / "case-0000001.txt").read_text(encoding="utf-8")
         await press(pilot, "Y", "enter")
-        assert isinstance(pilot.app.screen, ErrorDialog)
         assert "exists already" in shown(pilot)
 
 
