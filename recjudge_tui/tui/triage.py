@@ -213,7 +213,7 @@ class CasesScreen(ExportScreen, ImportScreen):
     opens on the first of `opening_filters` with a verdict, or on all verdicts if no judge has run.
 
     With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line. The cursor
-    starts on the verdict `at`.
+    starts on the verdict `at`; `given` are verdicts to list in this order, and no others.
     """
 
     AUTO_FOCUS = "VerdictList"
@@ -270,11 +270,12 @@ class CasesScreen(ExportScreen, ImportScreen):
         only: tuple[int, ...] | None = None,
         name: str = "",
         at: int | None = None,
+        given: tuple[int, ...] = (),
     ) -> None:
         super().__init__()
         self.project_id = project_id
         self._listed_as = name
-        self.rows = VerdictList(project_id, only)
+        self.rows = VerdictList(project_id, only, given)
         self.panel = CasePanel(id="case")
         self.triage = Triage(self, project_id, self.rows, self._triage_changed)
         self._asked_for, self._at = filter_text, at

@@ -171,9 +171,9 @@ class Listing(NamedTuple):
 
 
 class VerdictList(RowList[VerdictRow]):
-    """The verdicts of a project that match `chosen`, in the order `sort`, in a box that says how many these are and how many
-    have a decision. With `only`, nothing but the verdicts on these cases. `total` counts all verdicts of the project; it is
-    None until the first list is read."""
+    """The verdicts of a project that match `chosen`, in the order `sort`, in a box that says how many these are and
+    how many have a decision. With `only`, nothing but the verdicts on these cases; `given`: nothing but these, in
+    this order. `total` counts all verdicts of the project; it is None until the first list is read."""
 
     class ListShown(Message):
         """The whole list is shown."""
@@ -181,7 +181,9 @@ class VerdictList(RowList[VerdictRow]):
     class RunEnded(Message):
         """The last active run of the project ended."""
 
-    def __init__(self, project_id: int, only: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self, project_id: int, only: tuple[int, ...] | None = None, given: tuple[int, ...] = ()
+    ) -> None:
         columns: tuple[Column[VerdictRow], ...] = (
             Column("mark", lambda row, _: mark(row, glyphs()), 1),
             Column("user", lambda row, _: (row.user_id, ""), 14, 5, rank=3, middle=True),
@@ -197,7 +199,7 @@ class VerdictList(RowList[VerdictRow]):
             Column("why", lambda row, _: (why(row), mark(row, glyphs())[1] if why(row) else ""), 60, 14),
         )
         super().__init__(columns, self._rows_of, lambda row: row.verdict_id, id="verdicts")
-        self.project_id, self.only = project_id, only
+        self.project_id, self.only, self._given = project_id, only, given
         self.sort = "id"
         self.chosen = VerdictFilter()
         self.total: int | None = None
@@ -275,7 +277,7 @@ class VerdictList(RowList[VerdictRow]):
         self._title()
 
     def _list_all(self, *, follow: bool, stay: bool) -> None:
-        about = (self.project_id, self.chosen, self.sort, self.only)
+        about = (self.project_id, self.chosen, self.sort, self.only, self._given)
         show = partial(self._show_listing, follow=follow, stay=stay)
         self.background.start("list", lambda db: list_verdicts(db, *about), show)
 
@@ -408,8 +410,9 @@ def list_verdicts(
     chosen: VerdictFilter,
     sort: str,
     only: tuple[int, ...] | None,
+    given: tuple[int, ...] = (),
 ) -> Listing:
-    """With `only`, nothing but the verdicts on these cases is listed and counted."""
+    """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
     starts: tuple[tuple[str, int], ...] = ()
     if chosen.queue():
         from recjudge_tui.reports.verdict_list import listed_verdicts
@@ -419,6 +422,9 @@ def list_verdicts(
         ids = filtered_ids(db, project_id, chosen, sort)
     if only is not None:
         kept = verdicts_on(db, only)
+        if given:
+            matching, kept = {*ids}, kept & {*given}
+            ids = array("q", (key for key in given if key in matching)) if sort == "id" else ids
         return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept), ())
     total = count_verdicts(db, project_id) if chosen else len(ids)
     unknown = ""
