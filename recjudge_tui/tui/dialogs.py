@@ -22,6 +22,7 @@ from textual.widgets import Input, Label, Static
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.widgets import DialogHint, FittedScreen, ascii_wanted, key_hint
+from recjudge_tui.tui.words import advice
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
 
@@ -68,8 +69,8 @@ class ErrorDialog(Dialog[None]):
                 yield Static(plain(self.error.title), classes="error-title")
                 if self.error.cause:
                     yield Static(plain(self.error.cause), classes="error-cause")
-                if self.error.next_step:
-                    yield Static(plain(self.error.next_step), classes="error-step")
+                if step := self.error.next_step or advice(self.app, self.error.step):
+                    yield Static(plain(step), classes="error-step")
             yield DialogHint(key_hint(self.app, ("error.close", "esc", "close")))
 
 

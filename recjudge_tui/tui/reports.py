@@ -27,13 +27,13 @@ from recjudge_tui.reports.common.table import Row, Table, note_kind, readable, r
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
 from recjudge_tui.reports.declare import REPORTS, Report, make
-from recjudge_tui.reports.figures.marks import EVEN
+from recjudge_tui.reports.figures.marks import EVEN, Mark, axis
 from recjudge_tui.reports.topics import Topic, topic_terms, topics
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.dialogs import ChoiceField, ChoiceForm
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import COMMON, OccasionScreen, WrittenFile
+from recjudge_tui.tui.screens import COMMON, OccasionScreen, WrittenFile, write_text
 from recjudge_tui.tui.widgets import (
     UNICODE,
     ClickText,
@@ -48,6 +48,7 @@ from recjudge_tui.tui.widgets import (
     interval,
     tick,
 )
+from recjudge_tui.tui.words import advice
 
 PAPER = "paper"
 # reports that another screen shows, or that need more than a question and a rater
@@ -170,7 +171,7 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
 
 class ReportsScreen(OccasionScreen):
     CSS = """
-    ReportsScreen #tabs { height: auto; padding: 0 1; }
+    ReportsScreen #tabs { height: 1; padding: 0 1; }
     ReportsScreen #answer { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
     ReportsScreen #about { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
     ReportsScreen .pane { border: round $primary; border-title-color: $accent; }
@@ -252,22 +253,20 @@ class ReportsScreen(OccasionScreen):
         self.action_compute()
 
     def _show_tabs(self) -> None:
-        tabs, room = [], max(self.size.width - 2, 1)
-        for name in (*TABS, PAPER):
-            current = name == self._chosen.tab
-            text = Content.styled(
-                f"[{title_of(name)}]" if current else title_of(name), "bold $accent" if current else "dim"
+        """The tabs in one line; where it is too short, those around the current one."""
+        names = (*TABS, PAPER)
+        titles = [f"[{title_of(name)}]" if name == self._chosen.tab else title_of(name) for name in names]
+        first, last = tabs_in(titles, names.index(self._chosen.tab), max(self.size.width - 2, 1))
+        tabs = [
+            clickable(
+                Content.styled(title, "bold $accent" if name == self._chosen.tab else "dim"),
+                f"screen.report({name!r})",
             )
-            tabs.append(clickable(text, f"screen.report({name!r})"))
-        lines: list[list[Content]] = [[]]
-        left = room
-        for tab in tabs:
-            if tab.cell_length > left:
-                lines.append([])
-                left = room
-            left -= tab.cell_length + 2
-            lines[-1].append(tab)
-        self.query_one("#tabs", Static).update(Content("\n").join(Content("  ").join(line) for line in lines))
+            for name, title in list(zip(names, titles, strict=True))[first:last]
+        ]
+        more = Content.styled(glyphs().cut, "dim")
+        ends = [more] if first else [], [more] if last < len(names) else []
+        self.query_one("#tabs", Static).update(Content("  ").join([*ends[0], *tabs, *ends[1]]))
 
     def _show(self, made: TabContent) -> None:
         self.made = made
@@ -302,7 +301,8 @@ class ReportsScreen(OccasionScreen):
             answer.update(Content(one_line(table.answer, 600) if table is not None else ""))
             about.update("")
             body.border_title = Content(title_of(made.tab))
-            self.query_one(TextPane).show(partial(_page, made))
+            step = advice(self.app, made.error.step if made.error is not None else None)
+            self.query_one(TextPane).show(partial(_page, made, step))
             if self.takes_keys:
                 self.query_one("#page").focus()
         self._show_details()
@@ -354,7 +354,8 @@ class ReportsScreen(OccasionScreen):
             for note in shown.notes:
                 style = "$warning" if note_kind(note) == "warning" else "dim"
                 mark = look.marked if note_kind(note) == "warning" else look.dot
-                lines.append(Content.styled(f"{mark} {one_line(note, 600)}", style))
+                step = advice(self.app, getattr(note, "step", None))
+                lines.append(Content.styled(f"{mark} {one_line(f'{note} {step}', 600)}", style))
         pane = self.query_one(DetailsPane)
         pane.display = bool(lines)
         pane.show(Content("\n").join(lines))
@@ -506,6 +507,24 @@ class ReportsScreen(OccasionScreen):
 _OUTCOMES = (("won", "wins"), ("tied", "ties"), ("lost", "losses"))
 
 
+def tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
+    """The first tab and the one behind the last that fit into a line with the current one, with room for two dots."""
+
+    def cells_of(first: int, last: int) -> int:
+        dots = 3 * ((first > 0) + (last < len(titles)))
+        return sum(cell_len(title) + 2 for title in titles[first:last]) - 2 + dots
+
+    first, last = current, current + 1
+    while True:
+        wider = [(first, last + 1)] if last < len(titles) else []
+        wider += [(first - 1, last)] if first else []
+        fitting = [ends for ends in wider if cells_of(*ends) <= room]
+        if not fitting:
+            return first, last
+        # both sides grow alike
+        first, last = min(fitting, key=lambda ends: abs((ends[0] + ends[1] - 1) / 2 - current))
+
+
 def title_of(name: str) -> str:
     return name.removeprefix("robustness ").removesuffix(" show")
 
@@ -538,8 +557,12 @@ def cells(
     ends = [place + 1 for place, column in enumerate(kept) if column.interval or column.label.endswith("CI")]
     room = min(width - sum(widths) - 2, _AXIS[1])
     name, even = _value_name(rows), EVEN.get(str(table.settings.get("method", "")))
-    bounds = _bounds(rows, name) if len(ends) == 1 and name and room >= _AXIS[0] else None
-    if bounds is not None:
+    if len(ends) == 1 and name and room >= _AXIS[0]:
+        ends_of = (
+            (_real(row.get(name)), _real(row.get("ci_low")), _real(row.get("ci_high"))) for row in rows
+        )
+        marks = (Mark("", *cells) for cells in ends_of)
+        bounds = axis(marks, even)
         percent = 100 if any(column.label.endswith("%") for column in kept[: ends[0]]) else 1
         low, high = tick(bounds[0] * percent), tick(bounds[1] * percent)
         heads.insert(ends[0], Text(low + high.rjust(room - len(low))))
@@ -565,32 +588,14 @@ def _value_name(rows: Sequence[Row]) -> str:
     return ""
 
 
-def _bounds(rows: Sequence[Row], name: str) -> tuple[float, float] | None:
-    """The ends of the axis: where the figures lie. One huge interval is clipped, and shrinks no other."""
-    values = sorted(v for row in rows if (v := _real(row.get(name))) is not None)
-    spans = sorted(
-        high - low
-        for row in rows
-        if (low := _real(row.get("ci_low"))) is not None and (high := _real(row.get("ci_high"))) is not None
-    )
-    if not values or not spans:
-        return None
-    usual = spans[len(spans) // 2] or spans[-1]
-    low, high = values[0] - usual, values[-1] + usual
-    ends = [end for row in rows for key in ("ci_low", "ci_high") if (end := _real(row.get(key))) is not None]
-    if min(ends) >= 0 and max(ends) <= 1:
-        low, high = max(low, 0.0), min(high, 1.0)
-    return (low, high) if high > low else None
-
-
 def _real(value: object) -> float | None:
     return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
 
 
-def _page(made: TabContent, width: int) -> Content:
-    """A page, a text, an empty table or the reason why there is none."""
+def _page(made: TabContent, step: str, width: int) -> Content:
+    """A page, a text, an empty table or the reason why there is none, with the next step."""
     if made.error is not None:
-        parts = [part for part in (made.error.title, made.error.cause, made.error.next_step) if part]
+        parts = [part for part in (made.error.title, made.error.cause, made.error.next_step or step) if part]
         if made.topic is None:
             parts = [_EMPTY]
         return Content("\n".join(map(safe_text, parts)))
@@ -603,11 +608,8 @@ def _page(made: TabContent, width: int) -> Content:
 
 
 def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
-    """Write a page to a new file. Raises RecjudgeError when it exists, UsageError for an unknown ending."""
-    from recjudge_tui.reports.common.table import format_of_file, save_text
+    """Write a page. Raises UsageError for an unknown ending, StoreError."""
+    from recjudge_tui.reports.common.table import format_of_file
 
-    if path.exists():
-        raise RecjudgeError(f"{path} exists already", next_step="Give another name.")
     text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
-    save_text(text, path)
-    return WrittenFile(path, path.stem)
+    return write_text(path, text)

@@ -133,7 +133,7 @@ async def test_enter_opens_the_cases_that_a_row_counts(rated: Path) -> None:
             cases = pilot.app.screen
             assert isinstance(cases, CasesScreen)
             sign = "=" if term == "system" else ":"
-            text = cases.pane.chosen.text()
+            text = cases.rows.chosen.text()
             assert text.endswith(f"{term}{sign}{row['system']}")
             assert f"judge={row['rater']}" in text
             assert len(cases.rows.ids) == row[name]
@@ -144,7 +144,7 @@ async def test_enter_opens_the_cases_that_a_row_counts(rated: Path) -> None:
         await press(pilot, "plus", "enter")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
-        assert "why:disagree" in cases.pane.chosen.text()
+        assert "why:disagree" in cases.rows.chosen.text()
 
 
 async def test_another_question_moves_every_tab(rated: Path) -> None:

@@ -33,8 +33,8 @@ def faults(**keys: str) -> list[str]:
 
 def test_the_keys_that_decide_mean_nothing_else() -> None:
     """A key pressed once too often, or on the wrong screen, does not write a verdict."""
-    # the form of a run has no verdicts: t tests its judge
-    deciding = {"judging.note", "judging.answer_t", "launch.test"}
+    # the form of a run has no verdicts: t tests its judge; on the home it opens triage
+    deciding = {"judging.note", "judging.answer_t", "launch.test", "home.triage"}
     other = {
         (key, name)
         for name, keys in BINDINGS.shipped.items()
