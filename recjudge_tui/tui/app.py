@@ -61,7 +61,7 @@ class RecjudgeApp(App[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-normal"), (120, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit"),
+        Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit")
     ]
 
     ansi_theme_dark = Reactive(named_colours(THEMES[0]), init=False)

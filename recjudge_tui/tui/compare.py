@@ -255,7 +255,7 @@ class ChangeList(RowList[Changed]):
     """The changed cases of a comparison; ids are those of cases."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "case", key_display="enter", id="changes.open"),
+        Binding("enter", "open", "case", key_display="enter", id="changes.open")
     ]
 
     def __init__(self, screen: CompareScreen) -> None:

@@ -26,15 +26,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.triage import (
-    DECISIONS,
-    Action,
-    Choices,
-    choices,
-    record,
-    triage_states,
-    undo_last,
-)
+from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
 from recjudge_tui.store.verdicts import (
     LABELLED,
     VerdictRow,
@@ -112,11 +104,7 @@ class Triage:
     """
 
     def __init__(
-        self,
-        screen: BaseScreen,
-        project_id: int,
-        rows: VerdictList,
-        changed: Callable[[LogWrite], None],
+        self, screen: BaseScreen, project_id: int, rows: VerdictList, changed: Callable[[LogWrite], None]
     ) -> None:
         self.project_id = project_id
         self._screen, self._rows, self._changed = screen, rows, changed
@@ -318,7 +306,7 @@ class OverrideDialog(Dialog["tuple[str, float] | None"]):
     """Returns (label, value), or None when it was cancelled. One key for each label, or a number for other scales."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="override.cancel"),
+        Binding("escape", "dismiss(None)", "cancel", id="override.cancel")
     ]
 
     def __init__(self, choices: Choices, about: str, systems: tuple[str, ...] = ()) -> None:

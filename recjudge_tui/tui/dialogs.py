@@ -55,7 +55,7 @@ class ErrorDialog(Dialog[None]):
     """The error, its cause and the next step. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close"),
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close")
     ]
 
     def __init__(self, error: RecjudgeError) -> None:
@@ -100,9 +100,7 @@ class Confirm(Dialog[bool]):
 class AskLine(Dialog[str | None]):
     """One line of input. Returns None when it was cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="ask.cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="ask.cancel")]
 
     def __init__(self, title: str, hint: str, value: str = "", placeholder: str = "") -> None:
         super().__init__()
@@ -129,7 +127,7 @@ class Notice(Dialog[None]):
     """A result of several lines, such as the warnings of an import. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close"),
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close")
     ]
 
     def __init__(self, title: str, text: str) -> None:

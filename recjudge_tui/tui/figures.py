@@ -23,7 +23,7 @@ from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Row, note_kind
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
@@ -87,16 +87,6 @@ _DOTTED = 4
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
-class Axes(NamedTuple):
-    """The titles of the axes. `level`: a dotted line at this y; `diagonal`: a dotted line from (0, 0) to (1, 1), which
-    are then the ends of both axes."""
-
-    x: str
-    y: str
-    level: float | None = None
-    diagonal: bool = False
-
-
 class _Sheet:
     """Cells of a drawing, addressed by column and row from the top left."""
 
@@ -117,114 +107,83 @@ class _Sheet:
         return Content.assemble(*self._cells[row])
 
 
-def scatter(
-    points: Sequence[Mark], chosen: int, axes: Axes, width: int, height: int, look: Glyphs
-) -> Content:
-    """Named points in `width` x `height` cells; the chosen one has another glyph and its name in brackets.
+def plot(marks: Scatter | Lines, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+    """Points in `width` x `height` cells, joined by lines if the marks are. The chosen one has another glyph, and its name
+    in brackets. Needs at least one point.
 
-    A name that would cover another one is left out. Needs at least one point, and every y must be defined.
+    Points that are not joined have their names beside them, a name that would cover another one left out. A single line has
+    the names of its points below. Of several lines each has its name at its end, and only the chosen point shows its
+    interval; changes have a line down to their name below the axis.
     """
-    place = _Scale(points, width, height, axes)
+    points = _points(marks)
+    changes = marks.changes if isinstance(marks, Lines) else {}
+    groups: list[str] = []
+    if isinstance(marks, Lines):
+        several = not marks.joined and not marks.front and len({point.group for point in points}) > 1
+        groups = list(dict.fromkeys(point.group for point in points)) if several else [""]
+    level, diagonal = _level(marks), isinstance(marks, Lines) and bool(marks.diagonal)
+    place = _Scale(points, width, height - bool(changes), None if level is None else level.value, diagonal)
     sheet = _Sheet(place.columns, place.rows)
-    if axes.level is not None:
-        _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
-    for point in points:
-        _range(sheet, place, point, look)
-    order = sorted(range(len(points)), key=lambda at: at == chosen)
-    _put_points(sheet, place, points, order, look)
-    for at in reversed(order):
+    dotted = [[(0.0, 0.0), (1.0, 1.0)]] if diagonal else []
+    dotted += [[(x, level.value) for x in place.x]] if level is not None else []
+    dotted += [[(at, place.y[0]), (at, place.y[1])] for at in changes]
+    for corners in dotted:
+        _line(sheet, place, corners, look, _DOTTED, "dim")
+    bright = points[chosen].group if len(groups) > 1 else ""
+    for name in sorted(groups, key=lambda name: name == bright):
+        own = [(p.x, p.value or 0.0) for p in points if len(groups) == 1 or p.group == name]
+        _line(sheet, place, own, look, style="$accent" if name == bright else "dim")
+    shown = [chosen] if len(groups) > 1 else sorted(range(len(points)), key=lambda at: at == chosen)
+    for at in shown:
+        _range(sheet, place, points[at], look)
+    for at in shown:
+        column, row = place.column(points[at].x), place.row(points[at].value or 0.0)
+        sheet.put(column, row, _glyph(at == chosen, look), "bold $warning" if at == chosen else "$accent")
+    for at in reversed(shown) if not groups else ():
         _name(sheet, place, points[at], at == chosen)
-    return _framed(sheet, place, axes, look, _ends(place))
-
-
-def curve(points: Sequence[Mark], chosen: int, axes: Axes, width: int, height: int, look: Glyphs) -> Content:
-    """A line through the points, each with its interval drawn vertically.
-
-    The ticks are the names of the points, or else their x; with a diagonal they are the ends of the axis.
-    """
-    place = _Scale(points, width, height, axes)
-    sheet = _Sheet(place.columns, place.rows)
-    if axes.diagonal:
-        _line(sheet, place, ((0, 0), (1, 1)), look, _DOTTED, "dim")
-    if axes.level is not None:
-        _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
-    _line(sheet, place, [(point.x, point.value or 0.0) for point in points], look)
-    for point in points:
-        _range(sheet, place, point, look)
-    _put_points(sheet, place, points, sorted(range(len(points)), key=lambda at: at == chosen), look)
-    ticks = [
-        (place.column(point.x), one_line(point.name, 12) or f"{point.x:g}", at == chosen)
-        for at, point in enumerate(points)
-    ]
-    return _framed(sheet, place, axes, look, _ends(place) if axes.diagonal else ticks)
-
-
-def lines(
-    points: Sequence[Mark],
-    marks: Lines,
-    chosen: int,
-    axes: Axes,
-    width: int,
-    height: int,
-    look: Glyphs,
-) -> Content:
-    """A line for each group of points over the periods, with its name at its end; only the chosen point shows its
-    interval, and its group is the bright one. Changes have a line down to their name below the axis."""
-    place = _Scale(points, width, height - bool(marks.changes), axes)
-    sheet = _Sheet(place.columns, place.rows)
-    for at in marks.changes:
-        _line(sheet, place, [(at, place.y[0]), (at, place.y[1])], look, _DOTTED, "dim")
-    if axes.level is not None:
-        _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
-    bright = points[chosen].group
-    for name in sorted(dict.fromkeys(point.group for point in points), key=lambda name: name == bright):
-        own = [point for point in points if point.group == name]
-        _line(
-            sheet,
-            place,
-            [(p.x, p.value or 0.0) for p in own],
-            look,
-            style="$accent" if name == bright else "dim",
-        )
-    _range(sheet, place, points[chosen], look)
-    _put_points(sheet, place, points[chosen : chosen + 1], [0], look)
-    for name in dict.fromkeys(point.group for point in points):
+    for name in groups if len(groups) > 1 else ():
         last = [point for point in points if point.group == name][-1]
         _name(sheet, place, replace(last, name=name), name == bright)
-    ticks = [
-        (place.column(at), one_line(name, 12), at == points[chosen].x) for at, name in enumerate(marks.ticks)
-    ]
-    drawn = _framed(sheet, place, axes, look, ticks)
-    if not marks.changes:
+    if len(groups) > 1 and isinstance(marks, Lines):
+        here = points[chosen].x
+        ticks = [(place.column(at), one_line(name, 12), at == here) for at, name in enumerate(marks.ticks)]
+    elif diagonal or not groups:
+        ticks = [(place.column(x), tick(x), False) for x in (place.x[0], sum(place.x) / 2, place.x[1])]
+    else:
+        ticks = [
+            (place.column(point.x), one_line(point.name, 12) or f"{point.x:g}", at == chosen)
+            for at, point in enumerate(points)
+        ]
+    drawn = _framed(sheet, place, _titles(marks), look, ticks)
+    if not changes:
         return drawn
     arrow = "^" if is_ascii(look) else "↑"
     # the newest first, because a name that would cover another one is left out; the note below the plot has them all
     names = [
         (place.column(at), f"{arrow} {one_line(name, 30)}", at == points[chosen].x)
-        for at, name in sorted(marks.changes.items(), reverse=True)
+        for at, name in sorted(changes.items(), reverse=True)
         if cell_len(name) == len(name)
     ]
     return Content("\n").join([drawn, Content.assemble(" " * _GUTTER, _ticks(place, names).rstrip())])
 
 
-def _put_points(
-    sheet: _Sheet, place: _Scale, points: Sequence[Mark], order: Sequence[int], look: Glyphs
-) -> None:
-    """Draws the points in this order; the last one is the chosen one."""
-    for at in order:
-        chosen = at == order[-1]
-        column, row = place.column(points[at].x), place.row(points[at].value or 0.0)
-        sheet.put(column, row, _glyph(chosen, look), _style(chosen))
+def _titles(marks: Scatter | Lines) -> tuple[str, str]:
+    y = f"{marks.y}, {marks.interval}" if marks.interval else marks.y
+    if isinstance(marks, Lines) and marks.diagonal:
+        return f"{marks.x}, {marks.front}", f"{y}; dotted: {marks.diagonal}"
+    return marks.x, y
 
 
 class _Scale:
     """Maps values to cells, with a margin on all sides."""
 
-    def __init__(self, points: Sequence[Mark], width: int, height: int, axes: Axes) -> None:
+    def __init__(
+        self, points: Sequence[Mark], width: int, height: int, level: float | None, diagonal: bool
+    ) -> None:
         self.columns = max(width - _GUTTER - 1, _FEWEST_COLUMNS)
         self.rows = max(height - 3, _FEWEST_ROWS)
-        self.x = (0.0, 1.0) if axes.diagonal else _bounds([point.x for point in points])
-        self.y = (0.0, 1.0) if axes.diagonal else _bounds(axis(points, axes.level))
+        self.x = (0.0, 1.0) if diagonal else _bounds([point.x for point in points])
+        self.y = (0.0, 1.0) if diagonal else _bounds(axis(points, level))
 
     def column(self, x: float) -> int:
         return round((x - self.x[0]) / (self.x[1] - self.x[0]) * (self.columns - 1))
@@ -250,10 +209,6 @@ def _glyph(chosen: bool, look: Glyphs) -> str:
     if is_ascii(look):
         return "@" if chosen else "o"
     return "◉" if chosen else "●"
-
-
-def _style(chosen: bool) -> str:
-    return "bold $warning" if chosen else "$accent"
 
 
 def _range(sheet: _Sheet, place: _Scale, point: Mark, look: Glyphs) -> None:
@@ -307,31 +262,29 @@ def _line(
         sheet.put(column, row, "." if is_ascii(look) else chr(0x2800 + bits), style)
 
 
-def _ends(place: _Scale) -> list[tuple[int, str, bool]]:
-    middle = sum(place.x) / 2
-    return [(place.column(x), tick(x), False) for x in (place.x[0], middle, place.x[1])]
-
-
 def _framed(
-    sheet: _Sheet, place: _Scale, axes: Axes, look: Glyphs, ticks: Sequence[tuple[int, str, bool]]
+    sheet: _Sheet,
+    place: _Scale,
+    titles: tuple[str, str],
+    look: Glyphs,
+    ticks: Sequence[tuple[int, str, bool]],
 ) -> Content:
     """The drawing with its axes, their titles and their ticks."""
     side, corner, floor = ("|", "+", "-") if is_ascii(look) else ("┤", "└", "─")
     rows = place.rows
     marked = {0: place.y[1], rows // 2: place.y[1] - (place.y[1] - place.y[0]) * (rows // 2) / (rows - 1),
               rows - 1: place.y[0]}  # fmt: skip
-    lines = [Content.styled(one_line(axes.y, 60), "dim")]
+    x, y = (one_line(title, most) for title, most in zip(titles, (30, 60), strict=True))
+    lines = [Content.styled(y, "dim")]
     for row in range(rows):
         label = tick(marked[row]) if row in marked else ""
         lines.append(Content.assemble((f"{label:>{_GUTTER - 1}} {side}", "dim"), sheet.line(row)).rstrip())
     lines.append(Content.styled(" " * _GUTTER + corner + floor * place.columns, "dim"))
-    name = one_line(axes.x, 30)
     end = Content.assemble(" " * _GUTTER, _ticks(place, ticks).rstrip(), ("  ", ""))
-    if end.cell_length + cell_len(name) <= _GUTTER + 1 + place.columns:
-        end = Content.assemble(end, (name, "dim"))
-        lines.append(end)
+    if end.cell_length + cell_len(x) <= _GUTTER + 1 + place.columns:
+        lines.append(Content.assemble(end, (x, "dim")))
     else:
-        lines[0] = Content.styled(f"{one_line(axes.y, 60)} by {name}", "dim")
+        lines[0] = Content.styled(f"{y} by {x}", "dim")
         lines.append(end.rstrip())
     return Content("\n").join(lines)
 
@@ -462,16 +415,10 @@ def draw(marks: Marks, chosen: int, width: int, height: int, look: Glyphs) -> Co
             return bars(marks, chosen, width, height, look)
         case Forest():
             return forest(marks, chosen, width, height, look)
-        case Scatter():
-            return scatter(_points(marks), chosen, _axes(marks), width, height, look)
-        case Lines() if (
-            not marks.joined and not marks.front and len({mark.group for mark in marks.marks}) > 1
-        ):
-            return lines(_points(marks), marks, chosen, _axes(marks), width, height, look)
         case Grid():
             return Content("")
         case _:
-            return curve(_points(marks), chosen, _axes(marks), width, height, look)
+            return plot(marks, chosen, width, height, look)
 
 
 def plot_rows(marks: Marks) -> tuple[Row, ...]:
@@ -515,14 +462,6 @@ def _points(marks: Marks) -> list[Mark]:
 def _level(marks: Marks) -> Reference | None:
     """The level line across a plot."""
     return marks.level if isinstance(marks, Scatter | Lines) else None
-
-
-def _axes(marks: Scatter | Lines) -> Axes:
-    line = _level(marks)
-    y = f"{marks.y}, {marks.interval}" if marks.interval else marks.y
-    if isinstance(marks, Lines) and marks.diagonal:
-        return Axes(f"{marks.x}, {marks.front}", f"{y}; dotted: {marks.diagonal}", diagonal=True)
-    return Axes(marks.x, y, None if line is None else line.value)
 
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
@@ -608,7 +547,7 @@ def _fields(data: Figure) -> list[ChoiceField]:
 def export_figure(data: Figure, path: Path) -> tuple[str, ...]:
     """Write the figure, or the table of its numbers, as the file's ending says; returns notes for the user.
 
-    Raises UsageError for another ending, RecjudgeError when the file exists or Matplotlib is missing, StoreError when
+    Raises UsageError for another ending, RecjudgeError when Matplotlib is missing, StoreError when
     the file cannot be written.
     """
     if path.suffix.lower() not in PICTURES:
@@ -618,8 +557,6 @@ def export_figure(data: Figure, path: Path) -> tuple[str, ...]:
             raise UsageError(
                 error.title, error.cause, f"{', '.join(PICTURES)} draw it; for its numbers: {error.next_step}"
             ) from error
-    if path.exists():
-        raise RecjudgeError(f"{path} exists already", next_step="Press e again and give another name.")
     return save_figure(data, path)
 
 
@@ -804,12 +741,7 @@ class FiguresScreen(OccasionScreen):
     ]
 
     def __init__(
-        self,
-        project_id: int,
-        topic: Topic,
-        name: str,
-        chosen: Mapping[str, str],
-        occasion_text: str = "",
+        self, project_id: int, topic: Topic, name: str, chosen: Mapping[str, str], occasion_text: str = ""
     ) -> None:
         """`name` is one of FIGURES; `chosen` are values of its options; `occasion_text` is a filter of occasions."""
         super().__init__(occasion_text)

@@ -744,10 +744,7 @@ class HomeReader:
     """Hands the project and its home to `arrived` after each part. Reading another home interrupts the one being read."""
 
     def __init__(
-        self,
-        background: Background,
-        arrived: Callable[[int, Seen], object],
-        failed: ShowError | None = None,
+        self, background: Background, arrived: Callable[[int, Seen], object], failed: ShowError | None = None
     ) -> None:
         self._background = background
         self._arrived = arrived

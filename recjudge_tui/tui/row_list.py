@@ -152,7 +152,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         id: str | None = None,  # noqa: A002
     ) -> None:
         super().__init__(id=id)
-        self._columns, self._read, self._key = tuple(columns), read, key
+        self.columns, self._read, self._key = tuple(columns), read, key
         self._windows: Windows[Row] = Windows(KEPT_WINDOWS, self._read_window)
         self._announced: int | None = None
         self._needs: dict[str, int] | None = None
@@ -227,7 +227,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     def sampled(self, rows: Sequence[Row]) -> Mapping[str, int]:
         """The needs of the columns of these rows: `name` as much as the widest cell takes, `name<` no less than this."""
         needs = {}
-        for column in self._columns:
+        for column in self.columns:
             widest = max((cell_len(column.cell(row, _UNCUT)[0]) for row in rows), default=0)
             needs[column.name] = max(widest, cell_len(self.heading(column))) if widest else 0
         return needs
@@ -248,7 +248,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
             )
             self._needs, self._widths = dict(self.sampled([row for row in read if row is not None])), {}
         if not self._widths:
-            self._widths = fitted(self._columns, self._needs, max(self.size.width - 2, 1))
+            self._widths = fitted(self.columns, self._needs, max(self.size.width - 2, 1))
             self._lines.clear()
         return self._widths
 
@@ -275,7 +275,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         if y == 0:
             heads = (
                 fit(self.heading(column), self.widths[column.name], glyphs())
-                for column in self._columns
+                for column in self.columns
                 if column.name in self.widths
             )
             return self._strip([Segment(f" {''.join(heads)}", self._style("head", False))], False)
@@ -296,16 +296,18 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         if row is None:
             segments.append(Segment("(gone)", plain))
         else:
-            segments += [Segment(text, self._style(kind, chosen)) for text, kind in self.cells(row)]
+            segments += [
+                Segment(text, self._style(kind, chosen)) for text, kind in self.cells(row, self.widths)
+            ]
         return self._strip(segments, chosen)
 
     def _strip(self, segments: list[Segment], chosen: bool) -> Strip:
         return Strip(segments).adjust_cell_length(self.size.width, self._style("", chosen)).simplify()
 
-    def cells(self, row: Row) -> Iterator[tuple[str, str]]:
-        """(text, kind) of one line in order."""
-        widths, symbols = self.widths, glyphs()
-        for column in self._columns:
+    def cells(self, row: Row, widths: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        """(text, kind) of one line in order, each as wide as its column."""
+        symbols = glyphs()
+        for column in self.columns:
             if width := widths.get(column.name):
                 text, kind = column.cell(row, width - 1)
                 text = one_line(text, _UNCUT)

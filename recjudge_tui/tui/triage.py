@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
+from textual.containers import Horizontal
 from textual.timer import Timer
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Input
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import (
-    LONGEST_NAME,
-    SavedFilter,
-    delete_filter,
-    save_filter,
-    saved_filters,
-)
+from recjudge_tui.store.projects import SavedFilter, delete_filter, save_filter, saved_filters
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import next_undecided
-from recjudge_tui.tui.case import CasePanel, ListsInShort, read_case
+from recjudge_tui.tui.case import CasePanel, read_case
 from recjudge_tui.tui.decisions import (
     EXPORT_HINT,
     LogWrite,
@@ -40,16 +31,14 @@ from recjudge_tui.tui.decisions import (
     export_list,
     page,
 )
-from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
+from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.row_list import RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     IMPORT,
-    Background,
     ExportScreen,
     FilterBar,
     ImportScreen,
-    host_of,
     write_text,
 )
 from recjudge_tui.tui.verdict_list import (
@@ -59,142 +48,10 @@ from recjudge_tui.tui.verdict_list import (
     opening_filters,
     verdict_filter_bar,
 )
-from recjudge_tui.tui.widgets import DialogHint, KeyLine, Options, TopBar, case_number, key_hint, key_name
+from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name
 
 if TYPE_CHECKING:
     from recjudge_tui.store.case_detail import CaseDetail
-
-
-# ---- saved filters -----------------------------------------------------------------------------------------------
-
-
-_NAME_CELLS = 24
-_KEYS = (
-    ("filters.apply", "enter", "apply"),
-    ("filters.save", "n", "save the current one"),
-    ("filters.delete", "D", "delete"),
-    ("filters.close", "esc", "close"),
-)
-
-
-class FilterNames(Options):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "apply", id="filters.apply"),
-        Binding("j", "cursor_down", "next", show=False, id="filters.down"),
-        Binding("k", "cursor_up", "previous", show=False, id="filters.up"),
-    ]
-
-
-class SavedFilters(Dialog[str | None]):
-    """Returns the filter to apply, or None. `present` is the filter that can be saved; empty if there is none."""
-
-    DEFAULT_CSS = """
-    SavedFilters FilterNames { height: auto; max-height: 12; background: $surface; border: none; padding: 0; }
-    SavedFilters FilterNames:focus { border: none; background-tint: transparent; }
-    SavedFilters #no-filters { display: none; }
-    SavedFilters.-empty FilterNames { display: none; }
-    SavedFilters.-empty #no-filters { display: block; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "save", "save the current filter", id="filters.save"),
-        Binding("D", "delete", "delete", id="filters.delete"),
-        Binding("escape,q", "dismiss(None)", "close", key_display="esc", id="filters.close"),
-    ]
-
-    def __init__(self, project_id: int, present: str = "") -> None:
-        super().__init__()
-        self.project_id, self.present = project_id, present
-        self.filters: list[SavedFilter] = []
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content("Saved filters")
-            yield FilterNames()
-            yield Static(Content(self._empty()), id="no-filters")
-            yield DialogHint(key_hint(self.app, *_KEYS))
-
-    def _empty(self) -> str:
-        save = key_name(self.app, "filters.save", "n")
-        if self.present:
-            return f"No filter is saved yet. {save} saves the current one: {one_line(self.present, 200)}"
-        first = key_name(self.app, "cases.filter", "/")
-        return f"No filter is saved yet. Press {first} to filter the list, then save the filter here with {save}."
-
-    @cached_property
-    def background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
-
-    def on_mount(self) -> None:
-        self.background.start("filters", partial(saved_filters, project_id=self.project_id), self._show)
-
-    def on_unmount(self) -> None:
-        self.background.stop()
-
-    def _show(self, filters: list[SavedFilter], select: str = "", toast: str = "") -> None:
-        """Show the filters, with the cursor on the one named `select`, or at its old position."""
-        self.filters = filters
-        self.set_class(not filters, "-empty")
-        names = self.query_one(FilterNames)
-        before = names.highlighted or 0
-        names.set_options([Option(_option_text(saved)) for saved in filters])
-        places = [place for place, saved in enumerate(filters) if saved.name == select]
-        if filters:
-            names.highlighted = places[0] if places else min(before, len(filters) - 1)
-            names.focus()
-        if toast:
-            self.app.notify(one_line(toast, 200), markup=False)
-
-    def _current(self) -> SavedFilter | None:
-        place = self.query_one(FilterNames).highlighted
-        return self.filters[place] if place is not None and place < len(self.filters) else None
-
-    @on(OptionList.OptionSelected)
-    def _apply(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self.filters[event.option_index].filter)
-
-    def action_save(self) -> None:
-        if not self.present:
-            first = key_name(self.app, "cases.filter", "/")
-            says = f"There is no filter to save. Press {first} to filter the list first."
-            self.app.notify(says, severity="warning", markup=False)
-            return
-        hint = f"A name for: {one_line(self.present, 200)}\nAn older filter of that name is replaced."
-        self.app.push_screen(AskLine("Save the filter", hint), self._save)
-
-    def _save(self, name: str | None) -> None:
-        if name is None:
-            return
-
-        def job(db: Database) -> tuple[list[SavedFilter], str]:
-            replaced = save_filter(db, self.project_id, name, self.present)
-            toast = f"“{name}” {'replaced' if replaced else 'saved'}."
-            return saved_filters(db, self.project_id), toast
-
-        self.background.start("filters", job, lambda saved: self._show(saved[0], name, saved[1]))
-
-    def action_delete(self) -> None:
-        saved = self._current()
-        if saved is not None:
-            text = f"“{saved.name}”: {saved.filter}"
-            self.app.push_screen(
-                Confirm("Delete the saved filter?", text, "delete", "keep"), partial(self._delete, saved.name)
-            )
-
-    def _delete(self, name: str, sure: bool | None) -> None:
-        if not sure:
-            return
-
-        def job(db: Database) -> list[SavedFilter]:
-            delete_filter(db, self.project_id, name)
-            return saved_filters(db, self.project_id)
-
-        self.background.start("filters", job, partial(self._show, toast=f"“{name}” deleted."))
-
-
-def _option_text(saved: SavedFilter) -> Content:
-    name = one_line(saved.name, min(_NAME_CELLS, LONGEST_NAME))
-    return Content.assemble((set_cell_size(name, _NAME_CELLS), "bold"), "  ", one_line(saved.filter, 200))
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -295,7 +152,6 @@ class CasesScreen(ExportScreen, ImportScreen):
         with Horizontal(id="triage"):
             yield self.rows
             yield self.panel
-        yield ListsInShort()
         yield KeyLine()
 
     def _crumbs(self) -> tuple[str, ...]:
@@ -341,7 +197,6 @@ class CasesScreen(ExportScreen, ImportScreen):
             self._fold_by_room()
         if not self.rows.ids:
             self.panel.show_case(None, self.rows.reason_for_none())
-            self.query_one(ListsInShort).show(None)
         elif self._read_again:
             self._read_case()
         self._read_again = False
@@ -382,7 +237,71 @@ class CasesScreen(ExportScreen, ImportScreen):
             self._apply(self.rows.chosen.without_last().text())
 
     def action_saved_filters(self) -> None:
-        self.app.push_screen(SavedFilters(self.project_id, self.rows.chosen.text()), self._apply)
+        self._change_filters(lambda _: None, self._offer_filters)
+
+    def _change_filters(
+        self, change: Callable[[Database], object], show: Callable[[list[SavedFilter]], object]
+    ) -> None:
+        def job(db: Database) -> list[SavedFilter]:
+            change(db)
+            return saved_filters(db, self.project_id)
+
+        self.background.start("filters", job, show)
+
+    def _offer_filters(self, filters: list[SavedFilter]) -> None:
+        """The saved filters to apply, to add to and to delete."""
+        from recjudge_tui.tui.palette import Command, Palette
+
+        present = self.rows.chosen.text()
+        offered = [
+            Command(
+                "Apply",
+                one_line(f"{saved.name}: {saved.filter}", 200),
+                "",
+                partial(self._apply, saved.filter),
+            )
+            for saved in filters
+        ]
+        if present:
+            offered.append(
+                Command("Change", one_line(f"Save the current filter: {present}", 200), "", self._ask_name)
+            )
+        offered += [
+            Command("Change", one_line(f"Delete {saved.name}", 100), "", partial(self._ask_to_delete, saved))
+            for saved in filters
+        ]
+        if offered:
+            self.app.push_screen(Palette(offered, "Saved filters"), lambda command: command and command.run())
+        else:
+            key = key_name(self.app, "cases.filter", "/")
+            self.notify(
+                f"No filter is saved yet. Press {key} to filter the list, then save the filter here.",
+                markup=False,
+            )
+
+    def _ask_name(self) -> None:
+        present = self.rows.chosen.text()
+
+        def save(name: str | None) -> None:
+            if name is not None:
+                self._change_filters(
+                    lambda db: save_filter(db, self.project_id, name, present),
+                    lambda _: self.notify(one_line(f"“{name}” saved.", 100), markup=False),
+                )
+
+        hint = f"A name for: {one_line(present, 200)}\nAn older filter of that name is replaced."
+        self.app.push_screen(AskLine("Save the filter", hint), save)
+
+    def _ask_to_delete(self, saved: SavedFilter) -> None:
+        def delete(sure: bool | None) -> None:
+            if sure:
+                self._change_filters(
+                    lambda db: delete_filter(db, self.project_id, saved.name),
+                    lambda _: self.notify(one_line(f"“{saved.name}” deleted.", 100), markup=False),
+                )
+
+        text = f"“{saved.name}”: {saved.filter}"
+        self.app.push_screen(Confirm("Delete the saved filter?", text, "delete", "keep"), delete)
 
     def action_sort(self) -> None:
         self.rows.next_order()
@@ -453,7 +372,6 @@ class CasesScreen(ExportScreen, ImportScreen):
     def _show_case(self, verdict_id: int, case: CaseDetail | None) -> None:
         if verdict_id == self.rows.cursor_id:
             self.panel.show_case(case, _GONE)
-            self.query_one(ListsInShort).show(case)
 
     # ---- one pane: the list folded to a strip above the case
 

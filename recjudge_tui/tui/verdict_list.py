@@ -187,11 +187,11 @@ class VerdictList(RowList[VerdictRow]):
         columns: tuple[Column[VerdictRow], ...] = (
             Column("mark", lambda row, _: mark(row, glyphs()), 1),
             Column("user", lambda row, _: (row.user_id, ""), 14, 5, rank=3, middle=True),
-            Column("occasion", self._occasion, 24, 11),
-            Column("item", lambda row, _: (row.item, ""), 26, 8),
+            Column("occasion", self._occasion, 24, 11, rank=6),
+            Column("item", lambda row, _: (row.item, ""), 26, 8, rank=4),
             Column("systems", self._systems, _WIDEST_SYSTEMS, 10),
             Column("rater", self._rater, 18, 6, rank=1, middle=True),
-            Column("aspect", self._aspect, 16, 6),
+            Column("aspect", self._aspect, 16, 6, rank=5),
             Column(
                 "judge", lambda row, _: (label_text(row, glyphs()), "failed" if row.failed else ""), 18, 6
             ),

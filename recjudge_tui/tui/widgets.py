@@ -397,7 +397,7 @@ class Reader(TextPane):
     """A text with search inside. The words of a filter and those that were searched for stand out."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "find", "find in the text", show=False, id="reader.find"),
+        Binding("f", "find", "find in the text", show=False, id="reader.find")
     ]
     _words: tuple[str, ...] = ()
     _wanted = ""

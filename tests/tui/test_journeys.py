@@ -31,7 +31,6 @@ async def test_from_the_first_screen_to_the_first_reasoning_in_two_keys(project_
         assert "Reasoning (als first" in shown(pilot)
         # one pane: the list is a strip, which unfolds and folds
         assert "◂ 1/6 ▸  u0 · als vs cooc · qwen2.5:14b" in shown(pilot)
-        assert "A only: Heat 2" in shown(pilot)
         await press(pilot, "tab")
         assert shown(pilot).splitlines()[2].startswith(" ─ Reasoning (als first")
         await press(pilot, "enter")

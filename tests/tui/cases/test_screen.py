@@ -18,7 +18,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.case import CasePanel
-from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.row_list import KEPT_WINDOWS, WINDOW
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.verdict_list import Listing, VerdictList
@@ -33,7 +32,6 @@ from tests.support.app.projects import (
     make_project,
     start_run,
 )  # fmt: skip
-from tests.support.visits import make_visits
 
 
 def rows(pilot: Pilot[Any]) -> VerdictList:
@@ -149,20 +147,6 @@ async def test_filter_shows_chips_and_counts(project_db: Path) -> None:
         await press(pilot, "j", "n", "enter", "y", "s")
         await press(pilot, "backspace", "backspace")
         assert "18 of 18" in shown(pilot)
-
-
-async def test_the_items_below_a_case_go_with_it(project_db: Path) -> None:
-    with connect(project_db) as db:
-        make_visits(db)
-    async with running(project_db, "films", (80, 24)) as pilot:
-        await filter_by(pilot, "context:home protocol:pairwise")
-        await press(pilot, "enter")
-        await until(pilot, lambda: "A only: " in shown(pilot))
-        await filter_by(pilot, "user:nobody")
-        await until(pilot, lambda: "No verdict matches: no user “nobody”" in shown(pilot))
-        assert "A only: " not in shown(pilot)
-        await filter_by(pilot, "context:nowhere")
-        await until(pilot, lambda: "No verdict matches: no context “nowhere”" in shown(pilot))
 
 
 @pytest.mark.parametrize("size", SIZES)
