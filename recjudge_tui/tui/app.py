@@ -36,7 +36,6 @@ from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
 from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cleanly, lenient, signals_held
 from recjudge_tui.tui.themes import THEMES, Filters, ReadableDim, chosen_theme, named_colours, own_theme
-from recjudge_tui.tui.widgets import ascii_wanted
 
 if TYPE_CHECKING:
     from recjudge_tui.tui.palette import Command
@@ -117,7 +116,6 @@ class RecjudgeApp(App[None]):
         return make_screen("home", self._open_first)
 
     def on_mount(self) -> None:
-        self.set_class(ascii_wanted(), "-ascii")
         self.call_after_refresh(self.check_runs)
         self.call_after_refresh(self._take_settings)
 

@@ -27,11 +27,11 @@ from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opi
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import LOW_CONFIDENCE
 from recjudge_tui.tui.widgets import (
-    ASCII,
     LONGEST_TEXT,
     Glyphs,
     Reader,
     ago,
+    ascii_wanted,
     bar,
     case_number,
     fit,
@@ -453,8 +453,9 @@ def raters(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
                 Content(""), left, [(c.head, "bold" if c.mine else "dim") for c in block], block, symbols
             )
             for aspect, name in names.items():
-                cells = [c.cells.get(aspect, ("", "")) for c in block]
-                yield _row_of(name, left, cells, block, symbols)
+                if any(aspect in c.cells for c in block):
+                    cells = [c.cells.get(aspect, ("", "")) for c in block]
+                    yield _row_of(name, left, cells, block, symbols)
             block = []
         block += [column] if column is not None else []
     if len(columns) > _MOST_COLUMNS:
@@ -596,7 +597,7 @@ def images(case: CaseDetail, width: int, symbols: Glyphs, *, draw: bool) -> Iter
     """
     named = list(_image_named(case))
     columns = max((width + _IMAGE_GAP) // (WIDTH + _IMAGE_GAP), 1)
-    drawings = [_drawing(item, case.images) if draw and symbols != ASCII else () for _, item in named]
+    drawings = [_drawing(item, case.images) if draw and not ascii_wanted() else () for _, item in named]
     if not any(drawings):
         for name, item in named:
             yield Content.assemble((f"{name} ", "dim"), one_line(item.title, 200))

@@ -332,7 +332,6 @@ class CompareScreen(OccasionScreen):
     CompareScreen.-huge ChangeList { width: 80; }
     CompareScreen.-none #lower { display: none; }
     CompareScreen.-none #answer { max-height: 100%; text-style: none; padding: 1 2; }
-    .-ascii CompareScreen ChangeList, .-ascii CompareScreen Reader { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "choose", "choose", id="compare.choose"),

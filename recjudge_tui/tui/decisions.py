@@ -503,7 +503,6 @@ class SentScreen(ExportScreen):
     AUTO_FOCUS = "Reader"
     CSS = """
     SentScreen Reader { border: round $primary; border-title-color: $accent; height: 1fr; }
-    .-ascii SentScreen Reader { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "copy('text')", "copy text", id="sent.copy_text"),

@@ -21,7 +21,7 @@ from textual.widgets import Input, Label, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.widgets import DialogHint, FittedScreen, ascii_wanted, key_hint
+from recjudge_tui.tui.widgets import DialogHint, FittedScreen, key_hint
 from recjudge_tui.tui.words import advice
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
@@ -202,10 +202,9 @@ class Choice(Widget, can_focus=True):
             self.post_message(self.Changed(self, chosen))
 
     def render(self) -> Content:
-        left, right = ("<", ">") if ascii_wanted() else ("‹", "›")
         shown = one_line(dict(self._options)[self.value], max(self.content_size.width - 4, 4))
         mark = "bold $accent" if len(self._options) > 1 else "dim"
-        return Content.assemble((left, mark), f" {shown} ", (right, mark))
+        return Content.assemble(("‹", mark), f" {shown} ", ("›", mark))
 
 
 # ---- choice form -------------------------------------------------------------------------------------------------

@@ -315,7 +315,7 @@ def trust(home: Home, width: int, look: Glyphs) -> Block | None:
             ]
             room = min(width - names - width_of(right) - 4, _AXIS[1])
             if room >= _AXIS[0]:
-                drawn = interval(ends[0], value, ends[1], bounds, room, look)
+                drawn = interval(ends[0], value, ends[1], bounds, room)
                 right = [right[0], Cell(f" {drawn}", DIM), right[1]]
             lines.append(
                 pushed_right(
@@ -392,7 +392,7 @@ def _system(
     drawn = ""
     if room >= _AXIS[0]:
         even = 0.5 if board.figure == "win rate" else None
-        drawn = f" {interval(row.get('ci_low'), score, row.get('ci_high'), bounds, room, look, even)}"
+        drawn = f" {interval(row.get('ci_low'), score, row.get('ci_high'), bounds, room, even)}"
     shown = Cell(middle(name, names, look), PLAIN, Destination("cases", row["cases"]))
     gap = Cell(" " * (names - shown.width + 1))
     return pushed_right(

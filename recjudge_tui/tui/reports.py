@@ -30,20 +30,17 @@ from recjudge_tui.reports.declare import REPORTS, Report, make
 from recjudge_tui.reports.figures.marks import EVEN, Mark, axis
 from recjudge_tui.reports.topics import Topic, topic_terms, topics
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.dialogs import ChoiceField, ChoiceForm
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import COMMON, OccasionScreen, WrittenFile, write_text
+from recjudge_tui.tui.screens import COMMON, TabbedScreen, WrittenFile, write_text
 from recjudge_tui.tui.widgets import (
     UNICODE,
     ClickText,
     DetailsPane,
     FigureTable,
-    Glyphs,
     KeyLine,
     TextPane,
     TopBar,
-    clickable,
     glyphs,
     interval,
     tick,
@@ -71,6 +68,10 @@ _AXIS = (12, 40)
 _EMPTY = """Nothing has been judged yet.
 
 Press i to import labels, and r, then n, to start a run."""
+
+
+def title_of(name: str) -> str:
+    return name.removeprefix("robustness ").removesuffix(" show")
 
 
 class ReportChoice(NamedTuple):
@@ -169,39 +170,25 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
     return VerdictFilter((*terms, *occasion_terms(occasions))).text()
 
 
-class ReportsScreen(OccasionScreen):
+class ReportsScreen(TabbedScreen):
     CSS = """
-    ReportsScreen #tabs { height: 1; padding: 0 1; }
     ReportsScreen #answer { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
     ReportsScreen #about { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
-    ReportsScreen .pane { border: round $primary; border-title-color: $accent; }
-    ReportsScreen .pane:focus-within { border: round $accent; }
-    ReportsScreen #body { height: 1fr; }
-    ReportsScreen #body > * { display: none; }
     ReportsScreen #body.-table FigureTable, ReportsScreen #body.-page TextPane { display: block; }
-    ReportsScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
-                                scrollbar-size-horizontal: 1; }
-    ReportsScreen #details { max-height: 5; }
-    ReportsScreen.-tall #details { max-height: 10; }
-    .-ascii ReportsScreen .pane, .-ascii ReportsScreen .pane:focus-within { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "turn(1)", "report", key_display="tab", priority=True, id="reports.next"),
-        Binding("shift+tab", "turn(-1)", "report before", show=False, priority=True, id="reports.previous"),
-        Binding("m", "choose", "choose", id="reports.choose"),
+        Binding("tab", "turn(1)", "report", key_display="tab", priority=True, id="tabs.next"),
+        Binding("m", "choose", "choose", id="tabs.choose"),
         Binding("o", "topic", "question", id="reports.topic"),
         Binding("plus", "whole", "columns", key_display="+", id="reports.whole"),
         Binding("D", "explain", "definitions", id="reports.explain"),
         Binding("f", "figures", "figures", id="reports.figures"),
-        Binding("e", "export", "export", id="reports.export"),
         Binding("y", "copy", "copy the table", show=False, id="reports.copy"),
-        Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="reports.details_down"),
-        Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="reports.details_up"),
-        Binding("r", "runs", "runs", show=False, id="reports.runs"),
         Binding("R", "compute", "compute again", show=False, id="reports.compute"),
-        Binding("P", "report('paper')", "the paper's table", show=False, id="reports.paper"),
+        Binding("P", "tab('paper')", "the paper's table", show=False, id="reports.paper"),
         *COMMON,
     ]
+    tabs: ClassVar[Mapping[str, str]] = {name: title_of(name) for name in (*TABS, PAPER)}
 
     def __init__(self, project_id: int, tab: str = "", occasion_text: str = "") -> None:
         super().__init__(occasion_text)
@@ -209,7 +196,7 @@ class ReportsScreen(OccasionScreen):
         self.made: TabContent | None = None
         self._first = tab
         self._chosen = ReportChoice()
-        self._whole = self._explain = self._was_live = False
+        self._whole = self._explain = False
         self._table: Table | None = None
         self._rows: tuple[Row, ...] = ()
 
@@ -233,17 +220,11 @@ class ReportsScreen(OccasionScreen):
             self._chosen = self._chosen._replace(tab=self._first)
         self.action_compute()
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        if self._was_live and not live:
-            self.action_compute()
-        self._was_live = live
-
     # ---- the report
 
     def action_compute(self) -> None:
-        self._show_tabs()
+        self.tab = self._chosen.tab
+        self.show_tabs()
         self.query_one("#body").border_subtitle = Content("computing")
         self.host.chosen[type(self).__name__, self.project_id] = self._chosen
         job = partial(load, project_id=self.project_id, chosen=self._chosen, occasions=self.occasions)
@@ -251,22 +232,6 @@ class ReportsScreen(OccasionScreen):
 
     def occasions_changed(self) -> None:
         self.action_compute()
-
-    def _show_tabs(self) -> None:
-        """The tabs in one line; where it is too short, those around the current one."""
-        names = (*TABS, PAPER)
-        titles = [f"[{title_of(name)}]" if name == self._chosen.tab else title_of(name) for name in names]
-        first, last = tabs_in(titles, names.index(self._chosen.tab), max(self.size.width - 2, 1))
-        tabs = [
-            clickable(
-                Content.styled(title, "bold $accent" if name == self._chosen.tab else "dim"),
-                f"screen.report({name!r})",
-            )
-            for name, title in list(zip(names, titles, strict=True))[first:last]
-        ]
-        more = Content.styled(glyphs().cut, "dim")
-        ends = [more] if first else [], [more] if last < len(names) else []
-        self.query_one("#tabs", Static).update(Content("  ").join([*ends[0], *tabs, *ends[1]]))
 
     def _show(self, made: TabContent) -> None:
         self.made = made
@@ -299,7 +264,7 @@ class ReportsScreen(OccasionScreen):
                 self.query_one("#table").focus()
         else:
             answer.update(Content(one_line(table.answer, 600) if table is not None else ""))
-            about.update("")
+            about.display = False
             body.border_title = Content(title_of(made.tab))
             step = advice(self.app, made.error.step if made.error is not None else None)
             self.query_one(TextPane).show(partial(_page, made, step))
@@ -308,7 +273,7 @@ class ReportsScreen(OccasionScreen):
         self._show_details()
 
     def _fill_table(self, table: Table, about: Static) -> None:
-        grid, look = self.query_one("#table", FigureTable), glyphs()
+        grid = self.query_one("#table", FigureTable)
         seen, _ = readable(table, whole=self._whole)
         if self._whole or (len(seen.rows) < len(table.rows) and table.brief is None):
             seen = table
@@ -316,7 +281,8 @@ class ReportsScreen(OccasionScreen):
         grid.clear(columns=True)
         # the brief rows are those of the whole table, with fewer cells
         self._rows = table.rows if len(seen.rows) == len(table.rows) else seen.rows
-        common, heads, lines = cells(seen, self._rows, self.size.width - 3, look)
+        common, heads, lines = cells(seen, self._rows, self.size.width - 3)
+        about.display = bool(common)
         about.update(Content(" · ".join(common)))
         for place, head in enumerate(heads):
             grid.add_column(head, key=str(place))
@@ -329,7 +295,7 @@ class ReportsScreen(OccasionScreen):
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        self._show_tabs()
+        self.show_tabs()
         self._fill()
 
     def _row(self) -> Row | None:
@@ -371,7 +337,7 @@ class ReportsScreen(OccasionScreen):
                 "export": content is not None,
             }
             return possible.get(action, table) and self.takes_keys
-        if action in ("turn", "topic", "figures", "report"):
+        if action in ("turn", "topic", "figures", "tab"):
             return (
                 self.made is not None
                 and self.takes_keys
@@ -379,13 +345,9 @@ class ReportsScreen(OccasionScreen):
             )
         return super().check_action(action, parameters)
 
-    def action_report(self, name: str) -> None:
+    def action_tab(self, name: str) -> None:
         self._chosen = self._chosen._replace(tab=name)
         self.action_compute()
-
-    def action_turn(self, by: int) -> None:
-        names = (*TABS, PAPER)
-        self.action_report(names[(names.index(self._chosen.tab) + by) % len(names)])
 
     def action_whole(self) -> None:
         self._whole = not self._whole
@@ -475,9 +437,6 @@ class ReportsScreen(OccasionScreen):
             table, _ = readable(self._table, whole=self._whole)
             copy_text(self, render(table, chosen["format"]).text)
 
-    def action_scroll_details(self, lines: int) -> None:
-        self.query_one("#details").scroll_relative(y=lines, animate=False)
-
     @on(DataTable.RowSelected)
     def _open_cases(self) -> None:
         row, made = self._row(), self.made
@@ -500,38 +459,11 @@ class ReportsScreen(OccasionScreen):
 
         self.app.push_screen(CasesScreen(self.project_id, filter_text))
 
-    def action_step_back(self) -> None:
-        self.action_leave()
-
 
 _OUTCOMES = (("won", "wins"), ("tied", "ties"), ("lost", "losses"))
 
 
-def tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
-    """The first tab and the one behind the last that fit into a line with the current one, with room for two dots."""
-
-    def cells_of(first: int, last: int) -> int:
-        dots = 3 * ((first > 0) + (last < len(titles)))
-        return sum(cell_len(title) + 2 for title in titles[first:last]) - 2 + dots
-
-    first, last = current, current + 1
-    while True:
-        wider = [(first, last + 1)] if last < len(titles) else []
-        wider += [(first - 1, last)] if first else []
-        fitting = [ends for ends in wider if cells_of(*ends) <= room]
-        if not fitting:
-            return first, last
-        # both sides grow alike
-        first, last = min(fitting, key=lambda ends: abs((ends[0] + ends[1] - 1) / 2 - current))
-
-
-def title_of(name: str) -> str:
-    return name.removeprefix("robustness ").removesuffix(" show")
-
-
-def cells(
-    table: Table, rows: Sequence[Row], width: int, look: Glyphs
-) -> tuple[list[str], list[Text], list[list[Text]]]:
+def cells(table: Table, rows: Sequence[Row], width: int) -> tuple[list[str], list[Text], list[list[Text]]]:
     """What all rows share, the headings, and the cells of each row, for a table this wide; `rows` have its figures.
 
     A text that is the same in all rows stands above; minor columns that do not fit are left out, the last one first; an
@@ -568,7 +500,7 @@ def cells(
         heads.insert(ends[0], Text(low + high.rjust(room - len(low))))
         for row, line in zip(rows, lines, strict=True):
             values = (_real(row.get("ci_low")), _real(row.get(name)), _real(row.get("ci_high")))
-            line.insert(ends[0], Text(interval(*values, bounds, room, look, even), "cyan"))
+            line.insert(ends[0], Text(interval(*values, bounds, room, even), "cyan"))
     return [f"{column.label}: {column.cells[0]}" for column in shared], heads, lines
 
 

@@ -20,7 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.tui.widgets import ascii_wanted, fit, glyphs, middle
+from recjudge_tui.tui.widgets import fit, glyphs, middle
 
 Row = TypeVar("Row")
 # rows that are read at once, and how many windows of them stay
@@ -292,7 +292,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     def _draw(self, place: int, chosen: bool) -> Strip:
         row, plain = self._windows.row(place), self._style("", chosen)
-        segments = [Segment((">" if ascii_wanted() else "▌") if chosen else " ", plain)]
+        segments = [Segment("▌" if chosen else " ", plain)]
         if row is None:
             segments.append(Segment("(gone)", plain))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -42,7 +42,8 @@ from recjudge_tui.tui.widgets import (
     Suggestion,
     TopBar,
     Values,
-    ascii_wanted,
+    clickable,
+    glyphs,
     suggestions,
     word_start,
 )
@@ -442,9 +443,8 @@ class SuggestionList(Static):
         rows = suggestions[top : top + ROWS]
         width = max(cell_len(row.shown) for row in rows)
         lines = [_row(row, width, top + place == chosen) for place, row in enumerate(rows)]
-        arrows = "up/down" if ascii_wanted() else "↑↓"
         more = f"{chosen + 1}/{len(suggestions)}   " if len(suggestions) > ROWS else ""
-        lines.append(Content.styled(f"  {more}tab accept   {arrows} choose", "$text-muted"))
+        lines.append(Content.styled(f"  {more}tab accept   ↑↓ choose", "$text-muted"))
         self.styles.offset = (column, 0)
         self.update(Content("\n").join(lines))
 
@@ -943,3 +943,88 @@ class OccasionScreen(ExportScreen, ImportScreen):
 def _chips(text: str) -> tuple[str, ...]:
     parse_occasions(text)
     return parse_filter(text).chips()
+
+
+# ---- tabs --------------------------------------------------------------------------------------------------------
+
+
+class TabbedScreen(OccasionScreen):
+    """Tabs in one line, a body, and details below it. A subclass names its `tabs` (name -> title) and the `tab` shown, opens
+    another one in `action_tab`, and computes it again in `occasions_changed`."""
+
+    DEFAULT_CSS = """
+    TabbedScreen #tabs { height: 1; padding: 0 1; }
+    TabbedScreen .pane { border: round $primary; border-title-color: $accent; }
+    TabbedScreen .pane:focus-within { border: round $accent; }
+    TabbedScreen #body { height: 1fr; }
+    TabbedScreen #body > * { display: none; }
+    TabbedScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
+                               scrollbar-size-horizontal: 1; }
+    TabbedScreen #details { max-height: 6; }
+    TabbedScreen.-tall #details { max-height: 10; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "turn(1)", "next", key_display="tab", priority=True, id="tabs.next"),
+        Binding("shift+tab", "turn(-1)", "the one before", show=False, priority=True, id="tabs.previous"),
+        Binding("m", "choose", "choose", id="tabs.choose"),
+        Binding("e", "export", "export", id="tabs.export"),
+        Binding("r", "runs", "runs", show=False, id="tabs.runs"),
+        Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="tabs.details_down"),
+        Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="tabs.details_up"),
+    ]
+    tabs: ClassVar[Mapping[str, str]] = {}
+    tab = ""
+    _was_live = False
+
+    def show_tabs(self) -> None:
+        """The tabs in one line; where it is too short, those around the current one."""
+        names = list(self.tabs)
+        titles = [f"[{title}]" if name == self.tab else title for name, title in self.tabs.items()]
+        first, last = _tabs_in(titles, names.index(self.tab), max(self.size.width - 2, 1))
+        shown = [
+            clickable(
+                Content.styled(title, "bold $accent" if name == self.tab else "dim"), f"screen.tab({name!r})"
+            )
+            for name, title in list(zip(names, titles, strict=True))[first:last]
+        ]
+        more = [Content.styled(glyphs().cut, "dim")]
+        line = [*(more if first else []), *shown, *(more if last < len(names) else [])]
+        self.query_one("#tabs", Static).update(Content("  ").join(line))
+
+    def action_tab(self, name: str) -> None:
+        """Show another tab."""
+
+    def action_turn(self, by: int) -> None:
+        names = list(self.tabs)
+        self.action_tab(names[(names.index(self.tab) + by) % len(names)])
+
+    def action_scroll_details(self, lines: int) -> None:
+        self.query_one("#details").scroll_relative(y=lines, animate=False)
+
+    def action_step_back(self) -> None:
+        self.action_leave()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        live = any(run.project_id == self.project_id for run in active)
+        if self._was_live and not live:
+            self.occasions_changed()
+        self._was_live = live
+
+
+def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
+    """The first tab and the one behind the last that fit into a line with the current one, with room for two dots."""
+
+    def cells_of(first: int, last: int) -> int:
+        dots = 3 * ((first > 0) + (last < len(titles)))
+        return sum(cell_len(title) + 2 for title in titles[first:last]) - 2 + dots
+
+    first, last = current, current + 1
+    while True:
+        wider = [(first, last + 1)] if last < len(titles) else []
+        wider += [(first - 1, last)] if first else []
+        fitting = [ends for ends in wider if cells_of(*ends) <= room]
+        if not fitting:
+            return first, last
+        # both sides grow alike
+        first, last = min(fitting, key=lambda ends: abs((ends[0] + ends[1] - 1) / 2 - current))

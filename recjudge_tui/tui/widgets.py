@@ -57,13 +57,31 @@ class Glyphs(NamedTuple):
     times: str
     overridden: str
     to: str
+    steps: str
 
 
 UNICODE = Glyphs(
-    "✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "◂", "⇄", "×", "✎", "→"
-)
-ASCII = Glyphs(
-    "v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "<", "<>", "x", "o", ">"
+    "✓",
+    "▲",
+    "✗",
+    "▶",
+    "✓",
+    "‖",
+    "■",
+    "·",
+    "▸",
+    "·",
+    "–",
+    "─",
+    "█",
+    " ▏▎▍▌▋▊▉",
+    "…",
+    "◂",
+    "⇄",
+    "×",
+    "✎",
+    "→",
+    "▁▂▃▄▅▆▇█",
 )
 
 
@@ -76,7 +94,8 @@ def ascii_wanted() -> bool:
 
 
 def glyphs() -> Glyphs:
-    return ASCII if ascii_wanted() else UNICODE
+    """The symbols of all screens; in an ASCII terminal a filter replaces them as they are painted."""
+    return UNICODE
 
 
 class StateStyle(NamedTuple):
@@ -142,8 +161,6 @@ def ago(moment: str | None, now: datetime | None = None) -> str:
 def bar(share: float, width: int, symbols: Glyphs) -> str:
     """A bar of at most `width` cells for a share from 0 to 1."""
     share = min(max(share, 0.0), 1.0)
-    if len(symbols.eighths) < 8:
-        return symbols.bar * round(share * width)
     eighths = round(share * width * 8)
     return (symbols.bar * (eighths // 8) + (symbols.eighths[eighths % 8] if eighths % 8 else "")).rstrip()
 
@@ -204,8 +221,6 @@ def _reached(length: int, breakpoints: list[tuple[int, str]] | None) -> list[str
 # ---- charts ------------------------------------------------------------------------------------------------------
 
 
-_STEPS = "▁▂▃▄▅▆▇█"
-_ASCII_STEPS = "_.:-=+*#"
 # backgrounds, faint to strong; each cell shows its value, and the colour only repeats it
 COUNTS = ("#16212e", "#1b3350", "#204672", "#255a94", "#2a6eb6")
 ABOVE = ("#14302a", "#17453a", "#1a5b4a", "#1d725a")
@@ -217,18 +232,15 @@ def tick(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def is_ascii(look: Glyphs) -> bool:
-    return look.bar.isascii()
-
-
 def spark(values: Sequence[float], width: int, look: Glyphs, top: float | None = None) -> str:
     """The newest `width` values as heights from zero to `top` (None: the highest); empty without values."""
-    steps = _ASCII_STEPS if is_ascii(look) else _STEPS
     shown = values[-width:] if width > 0 else ()
     top = max(shown, default=0.0) if top is None else top
     if top <= 0:
-        return steps[0] * len(shown)
-    return "".join(steps[max(min(int(value / top * len(steps)), len(steps) - 1), 0)] for value in shown)
+        return look.steps[0] * len(shown)
+    return "".join(
+        look.steps[max(min(int(value / top * len(look.steps)), len(look.steps) - 1), 0)] for value in shown
+    )
 
 
 def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -> Content:
@@ -244,8 +256,7 @@ def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -
         cells.append(end - ends)
         ends = end
     drawn = [(char * count, style) for count, (_, char, style) in zip(cells, parts, strict=True)]
-    rest = "." if is_ascii(look) else "·"
-    return Content.assemble(*drawn, (rest * (width - ends), "dim"))
+    return Content.assemble(*drawn, (look.dot * (width - ends), "dim"))
 
 
 def place_of(value: float, bounds: tuple[float, float], width: int) -> int:
@@ -261,18 +272,15 @@ def interval(
     high: float | None,
     bounds: tuple[float, float],
     width: int,
-    look: Glyphs,
     even: float | None = None,
 ) -> str:
     """`····├──●──┤·┼··` on a scale from `bounds[0]` to `bounds[1]`; only the track when `value` is None.
 
     A cross stands at `even`, where neither side is better. An end that lies beyond the scale is an arrow.
     """
-    plain = is_ascii(look)
-    track, left, line, right, dot = (".", "|", "-", "|", "o") if plain else ("·", "├", "─", "┤", "●")
-    cells = [track] * width
+    cells = ["·"] * width
     if even is not None:
-        cells[place_of(even, bounds, width)] = "+" if plain else "┼"
+        cells[place_of(even, bounds, width)] = "┼"
     if value is None:
         return "".join(cells)
 
@@ -282,10 +290,10 @@ def interval(
     if low is not None and high is not None:
         first, last = place(low), place(high)
         middle = None if even is None else place(even)
-        cells[first : last + 1] = [cells[at] if at == middle else line for at in range(first, last + 1)]
-        cells[first] = left if low >= bounds[0] else "<" if plain else "◂"
-        cells[last] = right if high <= bounds[1] else ">" if plain else "▸"
-    cells[place(value)] = dot
+        cells[first : last + 1] = [cells[at] if at == middle else "─" for at in range(first, last + 1)]
+        cells[first] = "├" if low >= bounds[0] else "◂"
+        cells[last] = "┤" if high <= bounds[1] else "▸"
+    cells[place(value)] = "●"
     return "".join(cells)
 
 

@@ -87,7 +87,7 @@ async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> 
         assert {row["n"] for row in screen.figure.data.rows} == {HOME}
         assert "context:home" in shown(pilot)
         await press(pilot, "tab")
-        assert screen.figure_name != "confusion"
+        assert screen.tab != "confusion"
         await filter_by(pilot, "context:cart")
         await until(pilot, lambda: screen.figure is not None and len(screen.occasions.contexts) == 2)
         assert screen.occasions == parse_occasions("context:home context:cart")
