@@ -88,8 +88,9 @@ class Subject(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The ranking by one rater, empty without verdicts: its rows with the filter of their verdicts (`cases`). `figure` names
-    the score; `tested`: neighbours were compared; `alike`: those that are not separable, as the report's facts have them."""
+    """The ranking by one rater, empty without verdicts, and its `answer` in a sentence: its rows with the
+    filter of their verdicts (`cases`). `figure` names the score; `tested`: neighbours were compared; `alike`:
+    those that are not separable, as the report's facts have them."""
 
     topic: Topic | None = None
     rater: str = ""
@@ -97,6 +98,7 @@ class Board(NamedTuple):
     lines: tuple[dict[str, Any], ...] = ()
     tested: bool = False
     alike: tuple[dict[str, Any], ...] = ()
+    answer: str = ""
 
 
 class PeopleAgreement(NamedTuple):
@@ -112,6 +114,8 @@ class PeopleAgreement(NamedTuple):
     ceiling_n: int = 0
     cases: str = ""
     about: str = ""
+    interval: tuple[float | None, float | None] = (None, None)
+    ceiling_interval: tuple[float | None, float | None] = (None, None)
 
 
 class FlagShares(NamedTuple):
@@ -263,7 +267,7 @@ def _board(project: Project, home: Home) -> Board:
     lines = tuple({**row, "cases": about.cases(whole_term("system", row["system"]))} for row in rows)
     facts: Any = table.facts.get("neighbours", [])
     alike = tuple(fact for fact in facts if not fact["separable"])
-    return Board(about.topic, about.rater, figure, lines, bool(facts), alike)
+    return Board(about.topic, about.rater, figure, lines, bool(facts), alike, table.answer)
 
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
@@ -282,7 +286,12 @@ def _agreement(project: Project, home: Home) -> PeopleAgreement:
     cases = about.cases(whole_term("judge", person), Term("why", ":", "disagree"))
     notes = "; ".join(combined_notes([project_raters(project.db, project.id)[person]]))
     figures = (row[name] for name in ("value", "n", "ceiling", "ceiling_n"))
-    return PeopleAgreement._make((label_of(row["stat"]), about.rater, person, *figures, cases, notes))
+    intervals = (
+        (row[low], row[high]) for low, high in (("ci_low", "ci_high"), ("ceiling_low", "ceiling_high"))
+    )
+    return PeopleAgreement._make(
+        (label_of(row["stat"]), about.rater, person, *figures, cases, notes, *intervals)
+    )
 
 
 def _flags(project: Project, home: Home) -> FlagShares:

@@ -21,7 +21,8 @@ from textual.widgets import Input, Label, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.widgets import DialogHint, FittedScreen, ascii_wanted, key_hint
+from recjudge_tui.tui.widgets import DialogHint, FittedScreen, key_hint
+from recjudge_tui.tui.words import advice
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
 
@@ -54,7 +55,7 @@ class ErrorDialog(Dialog[None]):
     """The error, its cause and the next step. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close"),
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close")
     ]
 
     def __init__(self, error: RecjudgeError) -> None:
@@ -68,8 +69,8 @@ class ErrorDialog(Dialog[None]):
                 yield Static(plain(self.error.title), classes="error-title")
                 if self.error.cause:
                     yield Static(plain(self.error.cause), classes="error-cause")
-                if self.error.next_step:
-                    yield Static(plain(self.error.next_step), classes="error-step")
+                if step := self.error.next_step or advice(self.app, self.error.step):
+                    yield Static(plain(step), classes="error-step")
             yield DialogHint(key_hint(self.app, ("error.close", "esc", "close")))
 
 
@@ -99,9 +100,7 @@ class Confirm(Dialog[bool]):
 class AskLine(Dialog[str | None]):
     """One line of input. Returns None when it was cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="ask.cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="ask.cancel")]
 
     def __init__(self, title: str, hint: str, value: str = "", placeholder: str = "") -> None:
         super().__init__()
@@ -128,7 +127,7 @@ class Notice(Dialog[None]):
     """A result of several lines, such as the warnings of an import. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close"),
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close")
     ]
 
     def __init__(self, title: str, text: str) -> None:
@@ -203,10 +202,9 @@ class Choice(Widget, can_focus=True):
             self.post_message(self.Changed(self, chosen))
 
     def render(self) -> Content:
-        left, right = ("<", ">") if ascii_wanted() else ("‹", "›")
         shown = one_line(dict(self._options)[self.value], max(self.content_size.width - 4, 4))
         mark = "bold $accent" if len(self._options) > 1 else "dim"
-        return Content.assemble((left, mark), f" {shown} ", (right, mark))
+        return Content.assemble(("‹", mark), f" {shown} ", ("›", mark))
 
 
 # ---- choice form -------------------------------------------------------------------------------------------------

@@ -186,8 +186,8 @@ async def test_ascii_and_no_colour(project_db: Path, monkeypatch: pytest.MonkeyP
             screens.append(shown(pilot))
     assert all(screen.isascii() for screen in screens)
     assert "+- movies" in screens[0]
-    assert "^ 5 verdicts to read" in screens[1]
-    assert "< 3/5 >  u1 - als vs cooc - qwen2.5:14b" in screens[4]
+    assert "^ u0" in screens[1]
+    assert "< 3/6 >  u1 . als vs cooc . qwen2.5:14b" in screens[4]
     assert "flips when swapped" in screens[4]
 
 

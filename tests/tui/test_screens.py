@@ -95,7 +95,7 @@ async def test_home(copy: Copy, screens: SnapshotAssertion) -> None:
 
 def _all_read(pilot: Pilot[Any]) -> bool:
     screen = pilot.app.screen
-    return isinstance(screen, HomeScreen) and screen.home.missing_part is None
+    return isinstance(screen, HomeScreen) and screen.reader.done
 
 
 async def test_a_case(copy: Copy, screens: SnapshotAssertion) -> None:

@@ -190,7 +190,7 @@ async def test_an_override_that_comes_late_is_not_about_another_verdict(project_
     async with running(project_db, "movies") as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, CasesScreen)
-        screen.action_override()
+        screen.triage.override()
         screen.query_one(VerdictList).action_move(1)
         await settle(pilot)
         assert pilot.app.screen is screen

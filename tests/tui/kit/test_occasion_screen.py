@@ -64,12 +64,12 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
         await press(pilot, "enter")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
-        chosen = {term.key for term in cases.pane.chosen.terms}
+        chosen = {term.key for term in cases.rows.chosen.terms}
         assert {"from", "to"} <= chosen
         with connect(visited) as db:
             from recjudge_tui.store.verdicts import filtered_ids, verdict_rows
 
-            rows = verdict_rows(db, filtered_ids(db, cases.project_id, cases.pane.chosen))
+            rows = verdict_rows(db, filtered_ids(db, cases.project_id, cases.rows.chosen))
         assert {row.occasion.context for row in rows} == {"cart"}
         await until(pilot, lambda: "occasion" in shown(pilot))
         assert "cart, 2024" in shown(pilot)
@@ -87,7 +87,7 @@ async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> 
         assert {row["n"] for row in screen.figure.data.rows} == {HOME}
         assert "context:home" in shown(pilot)
         await press(pilot, "tab")
-        assert screen.figure_name != "confusion"
+        assert screen.tab != "confusion"
         await filter_by(pilot, "context:cart")
         await until(pilot, lambda: screen.figure is not None and len(screen.occasions.contexts) == 2)
         assert screen.occasions == parse_occasions("context:home context:cart")
@@ -112,7 +112,7 @@ async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) 
         await press(pilot, "o")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
-        assert cases.pane.chosen.text().endswith("context:home")
+        assert cases.rows.chosen.text().endswith("context:home")
 
 
 async def test_an_unknown_context_leaves_the_figures_and_their_filter(visited: Path) -> None:

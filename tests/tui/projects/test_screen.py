@@ -237,7 +237,7 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         await until(pilot, lambda: "Leaderboard" in shown(pilot))
         await settle(pilot)
         text = shown(pilot)
-        assert "5 verdicts to read" in text
+        assert "Read first" in text
         assert "qwen2.5:14b·anna" in text
         # the strip does not say again what the home says
         assert "quadratic weighted κ" not in text
