@@ -185,7 +185,8 @@ def dawid_skene(
 
 def _stepped(values: FloatArray, bits: int) -> FloatArray:
     """Rounded to multiples of 2**-bits."""
-    return np.round(np.ldexp(values, bits)) * 2.0**-bits
+    stepped: FloatArray = np.ldexp(np.round(np.ldexp(values, bits)), -bits)
+    return stepped
 
 
 # ---- ensembles --------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ from textual.worker import Worker, get_current_worker
 
 from recjudge_tui.domain.filters import KEYS, OCCASION_HINT, OCCASIONS, parse_filter, parse_occasions
 from recjudge_tui.domain.occasions import OccasionFilter
+from recjudge_tui.domain.options import Option
+from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
@@ -51,7 +53,6 @@ from recjudge_tui.tui.widgets import (
 if TYPE_CHECKING:
     from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.tui.import_form import ImportRequest
 
 
 # ---- host --------------------------------------------------------------------------------------------------------
@@ -708,6 +709,14 @@ class ImportResult(NamedTuple):
     warnings: str
 
 
+_IMPORTED = (
+    Option("path", Path, "A file, or a folder such as ml-1m.", label="file or folder", required=True,
+           placeholder="lists.csv"),
+    Option("kind", str, "What it holds.", "", label="contents",
+           form_choices=(("", "everything recognised"), *((kind, kind) for kind in IMPORT_KINDS))),
+    Option("project", str, "Name a project; a new one is created.", label="project", required=True),
+    Option("system", str, "The system, only for lists that do not name one.", label="system"),
+)  # fmt: skip
 # for the bindings of screens without a key of their own for it
 IMPORT = Binding("i", "import", "import", show=False, id="app.import")
 
@@ -719,17 +728,20 @@ class ImportScreen(BaseScreen):
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project."""
-        from recjudge_tui.tui.import_form import ImportForm
+        from recjudge_tui.tui.form import Form
 
-        self.app.push_screen(ImportForm(project), self._start_import)
+        # a name with characters that cannot be shown cannot be edited
+        known = project if project == one_line(project) else ""
+        form = Form("Import", _IMPORTED, {"project": known}, {}, does="import")
+        self.app.push_screen(form, self._start_import)
 
     def imported(self, project: str) -> None:
         """An import into this project is done."""
 
-    def _start_import(self, request: ImportRequest | None) -> None:
-        if request is not None:
-            self.notify(one_line(f"Reading {request.paths[0]} …", 200), markup=False)
-            self.background.start("import", partial(_import, request=request), self._show_import)
+    def _start_import(self, given: dict[str, Any] | None) -> None:
+        if given is not None:
+            self.notify(one_line(f"Reading {given['path']} …", 200), markup=False)
+            self.background.start("import", partial(_import, given=given), self._show_import)
 
     def _show_import(self, result: ImportResult) -> None:
         self.imported(result.project)
@@ -739,16 +751,17 @@ class ImportScreen(BaseScreen):
             self.notify(result.toast, markup=False)
 
 
-def _import(db: Database, request: ImportRequest) -> ImportResult:
+def _import(db: Database, given: Mapping[str, Any]) -> ImportResult:
     from recjudge_tui.importers.folders import import_paths
 
-    every = import_paths(db, request.project, request.paths, request.kind, system=request.system)
+    project: str = given["project"]
+    every = import_paths(db, project, (given["path"],), given["kind"] or None, system=given["system"])
     says = [_import_words(done, len(every) > 1) for done in every]
     kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]
     warnings = [warning for done in every for warning in done.warnings]
     notes = [note for done in every for note in done.notes]
     lines = [*every[0].aside, *notes, *kinds, *warnings]
-    return ImportResult(request.project, " ".join(says), "\n".join(lines))
+    return ImportResult(project, " ".join(says), "\n".join(lines))
 
 
 def _import_words(done: ImportSummary, several: bool) -> str:

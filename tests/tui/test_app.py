@@ -18,7 +18,7 @@ from recjudge_tui.tui import case as case_panel
 from recjudge_tui.tui import dialogs, keys, projects, screens, verdict_list
 from recjudge_tui.tui import triage as cases
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.import_form import ImportForm
+from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.screens import Background, BaseScreen, make_screen
 from recjudge_tui.tui.signals import is_too_late
 from tests.support.app.driving import press, running, settle, shown, type_text, until
@@ -26,7 +26,7 @@ from tests.support.app.projects import make_project
 
 ROOT = Path(__file__).parents[2]
 OURS: list[type[DOMNode]] = [
-    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectTable, keys.KeyHelp, ImportForm,
+    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectTable, keys.KeyHelp, Form,
     dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, screens.FilterBar,
     verdict_list.VerdictList,
 ]  # fmt: skip

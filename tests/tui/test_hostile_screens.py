@@ -77,7 +77,7 @@ def _draft(path: Path) -> Screen[Any]:
 WALKS = {
     "projects": Walk(
         "j k n escape i escape D escape e escape question_mark escape colon escape slash a escape",
-        "ProjectsScreen AskLine Confirm ImportForm KeyHelp Palette",
+        "ProjectsScreen AskLine Confirm Form KeyHelp Palette",
     ),
     "cases": Walk(
         "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F D escape escape"

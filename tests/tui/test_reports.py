@@ -110,7 +110,7 @@ async def test_the_form_has_the_options_of_the_report_and_says_what_is_wrong(rat
             assert option.name in served or form.query(f"#field-{option.name}")
         form.query_one("#field-k", Input).value = "many"
         await press(pilot, "enter")
-        await until(pilot, lambda: "It must be a number" in shown(pilot))
+        await until(pilot, lambda: "Write a whole number" in shown(pilot))
         form.query_one("#field-k", Input).value = ""
         form.query_one("#field-method", Input).value = "bt"
         await press(pilot, "enter")

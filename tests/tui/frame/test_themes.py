@@ -81,7 +81,7 @@ async def test_what_an_empty_field_says_can_be_read(project_db: Path, theme: The
     async with running(project_db) as pilot:
         pilot.app.theme = theme.name
         await press(pilot, "i")
-        field = pilot.app.screen.query_one("#import-path", Input)
+        field = pilot.app.screen.query_one("#field-path", Input)
         pilot.app.set_focus(None)
         await settle(pilot)
         style = field.get_component_rich_style("input--placeholder")

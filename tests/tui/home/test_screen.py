@@ -7,8 +7,8 @@ from pathlib import Path
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.home import HomeBoard, HomeScreen
-from recjudge_tui.tui.import_form import ImportForm
 from recjudge_tui.tui.launch import LaunchScreen
 from recjudge_tui.tui.reports import ReportsScreen
 from recjudge_tui.tui.runs import MonitorScreen
@@ -75,7 +75,7 @@ async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
         keys = 0
         await press(pilot, "enter")
         keys += 1
-        assert isinstance(pilot.app.screen, ImportForm)
+        assert isinstance(pilot.app.screen, Form)
         await type_text(pilot, lists)
         await press(pilot, "enter")
         keys += 1
