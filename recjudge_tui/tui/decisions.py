@@ -221,7 +221,11 @@ class Triage:
             verdict_id = verdict_to_keep(self._screen.host.db, seen, reader_name())
             rows = verdict_rows(self._screen.host.db, [verdict_id])
             about = f"case {case_number(rows[0].case_id)}" if rows else ""
-            self._screen.app.push_screen(KeepDialog(about), partial(self._keep, verdict_id))
+            title = " ".join(["Keep your verdict", *(["on", about] if about else [])])
+            dialog = PickDialog(
+                title, ("labels", f"in the labelled set, as the annotator “{LABELLED}”"), _IN_PROMPT
+            )
+            self._screen.app.push_screen(dialog, partial(self._keep, verdict_id))
 
     def _keep(self, verdict_id: int, where: str | None) -> None:
         """An example shows the judge how to reason, so ask for a reason if none was written yet."""
@@ -302,6 +306,34 @@ def _keep_example(db: Database, verdict_id: int) -> LogWrite:
 _MOST_STEPS = 9
 
 
+_IN_PROMPT = ("example", "as an example in its prompt, in a new version")
+
+
+class PickDialog(Dialog["str | None"]):
+    """`PickDialog(title, (value, text), ...)`: returns a value, picked by its number, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *[Binding(str(at), f"pick({at})", "pick", show=False, id=f"pick.{at}") for at in (1, 2)],
+        Binding("escape,q", "dismiss(None)", "cancel", key_display="esc", id="pick.cancel"),
+    ]
+
+    def __init__(self, title: str, *offered: tuple[str, str]) -> None:
+        super().__init__()
+        self._title, self._offered = title, offered
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(self._title)
+            rows = [
+                _row(str(at), text, f"screen.pick({at})") for at, (_, text) in enumerate(self._offered, 1)
+            ]
+            yield ClickText(Content("\n").join(rows), classes="dialog-text")
+            yield DialogHint("esc cancel")
+
+    def action_pick(self, at: int) -> None:
+        self.dismiss(self._offered[at - 1][0])
+
+
 class OverrideDialog(Dialog["tuple[str, float] | None"]):
     """Returns (label, value), or None when it was cancelled. One key for each label, or a number for other scales."""
 
@@ -364,42 +396,6 @@ def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
     if len(systems) == 2 and value:
         return one_line(systems[0 if value > 0 else 1], 60)
     return one_line(label, 40)
-
-
-class KeepDialog(Dialog["str | None"]):
-    """Asks where to keep the reader's own verdict. Returns `labels`, `example` or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1,l", "dismiss('labels')", "to the labels", key_display="1", id="keep.labels"),
-        Binding("2,e", "dismiss('example')", "to the prompt's examples", key_display="2", id="keep.example"),
-        Binding("escape,q", "dismiss(None)", "cancel", key_display="esc", id="keep.cancel"),
-    ]
-
-    def __init__(self, about: str = "") -> None:
-        super().__init__()
-        self._about = about
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(
-                " ".join(["Keep your verdict", *(["on", self._about] if self._about else [])])
-            )
-            yield ClickText(
-                Content("\n").join(
-                    [
-                        _row(
-                            "1",
-                            f"in the labelled set, as the annotator “{LABELLED}”",
-                            "screen.dismiss('labels')",
-                        ),
-                        _row(
-                            "2", "as an example in its prompt, in a new version", "screen.dismiss('example')"
-                        ),
-                    ]
-                ),
-                classes="dialog-text",
-            )
-            yield DialogHint("esc cancel")
 
 
 def _row(key: str, text: str, action: str) -> Content:

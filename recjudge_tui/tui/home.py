@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
@@ -146,13 +145,6 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
     "label": ("l", Destination("annotate")),
     "compare": ("a", Destination("reports")),
 }
-# and the command line
-COMMANDS = {
-    "import": "recjudge import FILE -p {name}",
-    "judge": "recjudge run {protocol} -p {name} --judge ollama:MODEL",
-    "label": "recjudge annotate plan -p {name} --protocol {protocol} --annotators YOU --per-case 1",
-    "compare": "recjudge leaderboard -p {name} --protocol {protocol}",
-}
 # what stands before the answer to each order
 _BRACKETS = re.compile(r"^\s*\[[^\]]*\]\s*")
 _STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
@@ -164,8 +156,8 @@ _AXIS = (8, 30)
 _MANY_FLIPS = 0.2
 
 
-def checklist(steps: Sequence[Step], project: str, width: int, look: Glyphs) -> Block:
-    """The remaining steps, in order, each with its key and command line."""
+def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
+    """The remaining steps, in order, each with its key."""
     lines: list[Line] = []
     for at, step in enumerate(steps, start=1):
         key, destination = REMEDIES[step.remedy]
@@ -173,8 +165,6 @@ def checklist(steps: Sequence[Step], project: str, width: int, look: Glyphs) -> 
         head = Cell(f"{sign} {step.remedy:8}", GOOD if step.done else PLAIN, destination)
         text = Cell(step.text, DIM if step.done else PLAIN)
         lines += wrapped_text([Cell(" "), head], text, [Cell(key, KEY)], width)
-        command = COMMANDS[step.remedy].format(name=shlex.quote(project), protocol=step.protocol)
-        lines += wrapped_text([Cell(" " * 3)], Cell(command, DIM), [], width)
     return Block("Steps to a first result", tuple(lines))
 
 
@@ -468,7 +458,6 @@ class Layout(NamedTuple):
 def laid_out(
     home: Home,
     first: Sequence[First] | None,
-    project: str,
     active: Sequence[ActiveRun],
     size: tuple[int, int],
     look: Glyphs,
@@ -485,7 +474,7 @@ def laid_out(
     start = Destination("first", str(first[0].row.verdict_id)) if first else Destination("cases")
     top: list[Line] = []
     if steps := home.steps:
-        top += stacked_blocks([checklist(steps, project, across, look)], across, look, spaced=False)
+        top += stacked_blocks([checklist(steps, across, look)], across, look, spaced=False)
         start = REMEDIES[next(step.remedy for step in steps if not step.done)][1]
     elif said := sentence(home):
         top += wrapped_text([Cell(" ")], Cell(said, BOLD), [], across)
@@ -814,15 +803,13 @@ class HomeScreen(ImportScreen):
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self.name_of_project = ""
         # the newest of each part
         self.seen = Seen()
         self._change_count: tuple[int, int] | None = None
         self._was_live = False
 
     def compose(self) -> ComposeResult:
-        self.name_of_project = self.project_title(self.project_id)
-        yield TopBar("recjudge", self.name_of_project)
+        yield TopBar("recjudge", self.project_title(self.project_id))
         yield HomeBoard()
         yield KeyLine()
 
@@ -860,7 +847,7 @@ class HomeScreen(ImportScreen):
         size = board.scrollable_content_region.size
         if size.width > 0:
             active = [run for run in self.host.active if run.project_id == self.project_id]
-            board.show(laid_out(*self.seen, self.name_of_project, active, size, glyphs()))
+            board.show(laid_out(*self.seen, active, size, glyphs()))
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
@@ -931,7 +918,6 @@ class HomeGlance(HomeBoard, can_focus=False):
         super().__init__()
         self._homes: dict[int, Seen] = {}
         self._project_id: int | None = None
-        self._name_shown = ""
         self._active: Sequence[ActiveRun] = ()
         self._asked: int | None = None
         self._delay: Timer | None = None
@@ -949,11 +935,11 @@ class HomeGlance(HomeBoard, can_focus=False):
     def cursor(self) -> Figure | None:
         return None
 
-    def show_home(self, project_id: int | None, name: str, active: Sequence[ActiveRun]) -> None:
+    def show_home(self, project_id: int | None, active: Sequence[ActiveRun]) -> None:
         if project_id != self._project_id:
             self.stop_reading()
             self.scroll_home(animate=False)
-        self._project_id, self._name_shown, self._active = project_id, name, active
+        self._project_id, self._active = project_id, active
         self._read_soon()
         self._paint()
 
@@ -987,7 +973,7 @@ class HomeGlance(HomeBoard, can_focus=False):
         if self._project_id is None or not width:
             return
         seen = self._homes.get(self._project_id, Seen())
-        layout = laid_out(*seen, self._name_shown, self._active, (width, height), glyphs())
+        layout = laid_out(*seen, self._active, (width, height), glyphs())
         columns = tuple(_without_keys(lines) for lines in layout.columns)
         self.show(layout._replace(top=_without_keys(layout.top), columns=columns))
 

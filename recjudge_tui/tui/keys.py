@@ -158,7 +158,7 @@ def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, 
             for key in keymap.get(name, own):
                 other = used.setdefault(key, name)
                 taker = name if name in keymap else other
-                if other != name and taker in keymap:
+                if other != name and taker in keymap and key not in bindings.shipped[taker]:
                     del keymap[taker]
                     text = f"“{written(key)}” has two actions on {owner.name}: {name} and {other}"
                     faults.append(Fault(lines[taker], text, "Give one of them another key."))

@@ -26,7 +26,7 @@ from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.table import Row, Table, note_kind, readable, render
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
-from recjudge_tui.reports.declare import REPORTS, Report, make
+from recjudge_tui.reports.declare import REPORTS, make
 from recjudge_tui.reports.figures.marks import EVEN, Mark, axis
 from recjudge_tui.reports.topics import Topic, topic_terms, topics
 from recjudge_tui.store.database import Database
@@ -117,7 +117,13 @@ def load(db: Database, project_id: int, chosen: ReportChoice, occasions: Occasio
             return TabContent(PAPER, known, topic, raters, systems, values, None, error)
         return TabContent(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
     report = REPORTS[chosen.tab]
-    values = {**_of_topic(report, topic), **_required(report, raters), **chosen.values.get(chosen.tab, {})}
+    if topic is not None and report.name in _FIGURES:
+        # other reports answer for all questions
+        own = {"protocol": topic.protocol, "aspect": topic.aspect}
+        values = {name: value for name, value in own.items() if report.option(name)}
+    option = report.option("rater")
+    values |= {"rater": raters[0]} if option is not None and option.required and raters else {}
+    values |= chosen.values.get(chosen.tab, {})
     served = zip(OCCASIONS, (occasions.contexts, occasions.start, occasions.end), strict=True)
     values |= {option.name: value for option, value in served if option in report.options and value}
     try:
@@ -128,20 +134,6 @@ def load(db: Database, project_id: int, chosen: ReportChoice, occasions: Occasio
         return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
     except RecjudgeError as error:
         return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
-
-
-def _of_topic(report: Report, topic: Topic | None) -> dict[str, Any]:
-    """The question as options of the report; it is left to those that answer for all questions."""
-    if topic is None:
-        return {}
-    own = {"protocol": topic.protocol, "aspect": topic.aspect}
-    return {name: value for name, value in own.items() if report.name in _FIGURES and report.option(name)}
-
-
-def _required(report: Report, raters: Sequence[str]) -> dict[str, Any]:
-    """The first rater, where one must be named."""
-    option = report.option("rater")
-    return {"rater": raters[0]} if option is not None and option.required and raters else {}
 
 
 def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: str = "system") -> str:

@@ -473,16 +473,11 @@ class FilterLine(Input):
         Binding("up", "choose(-1)", "previous suggestion", show=False, id="filter.up"),
     ]
 
-    class Suggested(Message):
-        """The suggestions that can be accepted now, possibly none."""
-
-        def __init__(self, suggestions: tuple[Suggestion, ...], chosen: int, column: int) -> None:
-            super().__init__()
-            self.suggestions, self.chosen, self.column = suggestions, chosen, column
-
     def __init__(self, hint: str, suggest: Callable[[str, int, bool], tuple[Suggestion, ...]] | None) -> None:
         super().__init__(placeholder=hint, compact=True, select_on_focus=False, disabled=True)
         self._suggest = suggest
+        # shows the suggestions that can be accepted now, possibly none
+        self.listed = SuggestionList()
         self.suggestions: tuple[Suggestion, ...] = ()
         self.chosen = 0
         self._anything = False
@@ -503,7 +498,7 @@ class FilterLine(Input):
     def _say(self) -> None:
         start = word_start(self.value, self.cursor_position)
         column = max(cell_len(self.value[:start]) - 2, 0)
-        self.post_message(self.Suggested(self.suggestions, self.chosen, column))
+        self.listed.show(self.suggestions, self.chosen, column)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         super().watch_has_focus(_has_focus)
@@ -616,8 +611,9 @@ class FilterBar(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Chips(classes="filter-chips")
-        yield FilterLine(self._hint, self._suggest if self._read_values else None)
-        yield SuggestionList()
+        line = FilterLine(self._hint, self._suggest if self._read_values else None)
+        yield line
+        yield line.listed
         yield Static(classes="filter-error")
 
     @cached_property
@@ -677,11 +673,6 @@ class FilterBar(Vertical):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         self.query_one(FilterLine).suggest_again(anything=False)
-
-    @on(FilterLine.Suggested)
-    def _show_suggestions(self, message: FilterLine.Suggested) -> None:
-        message.stop()
-        self.query_one(SuggestionList).show(message.suggestions, message.chosen, message.column)
 
     # ---- the mouse
 

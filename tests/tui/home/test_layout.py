@@ -41,7 +41,7 @@ _FULL = Home(
 @pytest.mark.parametrize("width", [200, 160, 120, 78, 40])
 @pytest.mark.parametrize("home", [Home(), Home(runs=()), _FULL])
 def test_columns_hold_their_lines_and_none_stays_empty(home: Home, width: int) -> None:
-    layout = laid_out(home, _FIRST if home is _FULL else None, "films", (), (width, 60), glyphs())
+    layout = laid_out(home, _FIRST if home is _FULL else None, (), (width, 60), glyphs())
     assert all(layout.columns)
     assert sum(layout.widths) + GAP * (len(layout.widths) - 1) == width
     for lines, room in zip(layout.columns, layout.widths, strict=True):
@@ -50,7 +50,7 @@ def test_columns_hold_their_lines_and_none_stays_empty(home: Home, width: int) -
 
 @pytest.mark.parametrize("width", [200, 120, 78])
 def test_what_it_says(width: int) -> None:
-    layout = laid_out(_FULL, _FIRST, "films", (), (width, 22), UNICODE)
+    layout = laid_out(_FULL, _FIRST, (), (width, 22), UNICODE)
     lines = [
         "".join(cell.text for cell in line) for column in (layout.top, *layout.columns) for line in column
     ]

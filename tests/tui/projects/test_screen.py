@@ -232,7 +232,6 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         await settle(pilot)
         # the first project by name
         assert "Steps to a first result" in shown(pilot)
-        assert "recjudge import FILE -p empty" in shown(pilot)
         await press(pilot, "j")
         await until(pilot, lambda: "Leaderboard" in shown(pilot))
         await settle(pilot)
