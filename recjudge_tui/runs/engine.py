@@ -504,7 +504,7 @@ async def _judge_all(
             stopping,
             RateLimit(requests) if requests else None,
             RateLimit(tokens) if tokens else None,
-            budget_of(settings, spec, price, before) if is_model else None,
+            budget_of(settings, spec, price, before, is_model=is_model),
             price if is_model else None,
             is_local=price == LOCAL,
             context=identity.context_length,

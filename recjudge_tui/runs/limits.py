@@ -118,7 +118,13 @@ class Budget:
 
 
 def budget_of(
-    settings: RunSettings, judge: JudgeSpec, price: Price | None, before: Progress, reserved: float = 0.0
+    settings: RunSettings,
+    judge: JudgeSpec,
+    price: Price | None,
+    before: Progress,
+    reserved: float = 0.0,
+    *,
+    is_model: bool = True,
 ) -> Budget | None:
     """The budget of a run of a language model, of which `reserved` dollars are beside what is spent; None without one.
 
@@ -126,14 +132,16 @@ def budget_of(
     """
     if settings.budget_usd is None:
         return None
-    if price is None:
-        raise unknown_price(judge)
     if before.impossible_costs:
         raise RunError(
             "the budget of this run cannot be enforced",
             f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
             "Start a new run; the stored replies are used again.",
         )
+    if not is_model:
+        return None
+    if price is None:
+        raise unknown_price(judge)
     return Budget(settings.budget_usd, price, before.spent_usd + reserved)
 
 

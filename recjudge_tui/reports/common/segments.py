@@ -99,7 +99,9 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
     title = f"{first.title}, by {heading}"
 
     def stacked(tables: Sequence[tuple[Segment, Table]]) -> Table:
-        shown = max((table.columns for _, table in tables), key=len)
+        # a column that no row of a group fills is left out of its brief form
+        longest = sorted((table.columns for _, table in tables), key=len, reverse=True)
+        shown = {column.name: column for columns in longest for column in columns}.values()
         rows = tuple({"segment": group.name} | row for group, table in tables for row in table.rows)
         return Table(title, (Column("segment", heading), *shown), rows)
 
