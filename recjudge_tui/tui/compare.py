@@ -31,6 +31,7 @@ from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     OccasionScreen,
+    Reader,
     WrittenFile,
     export_table,
     format_hint,
@@ -40,7 +41,6 @@ from recjudge_tui.tui.widgets import (
     LONGEST_TEXT,
     Glyphs,
     KeyLine,
-    Reader,
     TopBar,
     case_number,
     fit,
