@@ -62,19 +62,15 @@ class ReplayJudge:
         content_hash = request.content_hash()
         offset = offsets.get(_key(content_hash))
         if offset is None:
-            raise CallError(
-                "not_recorded",
-                f"No recorded reply in {self._path.name}",
-                f"The file has no line for content {content_hash[:12]}…; it was recorded with another "
-                f"prompt or other data.",
-            )
+            why = f"The file has no line for content {content_hash[:12]}…; it was recorded with another prompt or other data."
+            raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
         with _opened(self._path) as file:
             file.seek(offset)
             line = file.readline(LONGEST_LINE + 1)
         recorded = _parse(line, f"{self._path} at byte {offset}")
         if recorded["content_hash"] != content_hash:
             raise JudgeError(f"{self._path} has changed since it was opened", "", "Start the run again.")
-        if _failed(recorded):
+        if recorded.get("state") == "failed":
             raise _recorded_error(recorded.get("error"))
         return _reply(recorded, str(self._path))
 
@@ -82,11 +78,9 @@ class ReplayJudge:
         self._offsets = None
 
     async def _index(self) -> dict[bytes, int]:
-        if self._offsets is not None:
-            return self._offsets
-        offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
-        self._offsets = offsets
-        return offsets
+        if self._offsets is None:
+            self._offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
+        return self._offsets
 
 
 @contextmanager
@@ -97,39 +91,32 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise JudgeError(
-                    f"{path} is not a file",
-                    "It is a folder, a device or a pipe.",
-                    "Name a file after replay:.",
-                )
+                why = "It is a folder, a device or a pipe."
+                raise JudgeError(f"{path} is not a file", why, "Name a file after replay:.")
             yield file
     except OSError as error:
-        raise JudgeError(
-            f"Cannot read {path}", error.strerror or str(error), "Check the file name after replay:."
-        ) from None
+        why = error.strerror or str(error)
+        raise JudgeError(f"Cannot read {path}", why, "Check the file name after replay:.") from None
 
 
 def _read_index(path: Path) -> tuple[dict[bytes, int], str]:
     """The offset of each hash, and the SHA-256 (hex) of the file. Every line is checked."""
     offsets: dict[bytes, int] = {}
-    failures: set[bytes] = set()
+    answered: set[bytes] = set()
     hasher = sha256()
     offset = number = 0
     with _opened(path) as file:
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
-            if len(line) > LONGEST_LINE:
-                raise _bad_line(f"{path}:{number}", f"longer than {LONGEST_LINE // 2**20} MiB")
             hasher.update(line)
             if line.strip():
                 recorded = _parse(line, f"{path}:{number}")
                 key = _key(recorded["content_hash"])
-                if not _failed(recorded):
+                if recorded.get("state") != "failed":
                     _reply(recorded, f"{path}:{number}")
-                    failures.discard(key)
+                    answered.add(key)
                     offsets[key] = offset
-                elif key not in offsets or key in failures:
-                    failures.add(key)
+                elif key not in answered:
                     offsets[key] = offset
             offset += len(line)
     return offsets, hasher.hexdigest()
@@ -141,6 +128,8 @@ def _key(content_hash: str) -> bytes:
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        raise _bad_line(where, f"longer than {LONGEST_LINE // 2**20} MiB")
     try:
         recorded = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -148,10 +137,6 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
     if not isinstance(recorded, dict) or not isinstance(recorded.get("content_hash"), str):
         raise _bad_line(where, "no content_hash")
     return recorded
-
-
-def _failed(recorded: dict[str, Any]) -> bool:
-    return recorded.get("state") == "failed"
 
 
 def _reply(recorded: dict[str, Any], where: str) -> Reply:
@@ -162,20 +147,13 @@ def _reply(recorded: dict[str, Any], where: str) -> Reply:
         return Reply.model_validate({k: v for k, v in fields.items() if k in Reply.model_fields})
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise _bad_line(where, f"reply.{place}: {first['msg']}") from None
+        raise _bad_line(where, f"reply.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def _recorded_error(error: object) -> CallError:
-    if not isinstance(error, dict):
-        return CallError("recorded_failure", one_line(error or "The recorded call failed", 400))
-    texts = {k: one_line(error.get(k) or "", 400) for k in ("kind", "title", "cause", "next_step")}
-    return CallError(
-        texts["kind"] or "recorded_failure",
-        texts["title"] or "The recorded call failed",
-        texts["cause"],
-        texts["next_step"],
-    )
+    told = error if isinstance(error, dict) else {"title": error}
+    kind, title, *others = (one_line(told.get(k) or "", 400) for k in ("kind", "title", "cause", "next_step"))
+    return CallError(kind or "recorded_failure", title or "The recorded call failed", *others)
 
 
 def _bad_line(where: str, why: str) -> JudgeError:

@@ -12,6 +12,9 @@ from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserVi
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.judges.rules.profile import Profile, is_media, latest, moment, strength, traits
 from recjudge_tui.judges.rules.text import (
+    FOR_OTHERS,
+    Consumable,
+    Durable,
     consumable_kind,
     days_of_supply,
     durable_kind,
@@ -20,7 +23,6 @@ from recjudge_tui.judges.rules.text import (
     variant_key,
     words,
 )
-from recjudge_tui.judges.rules.words import FOR_OTHERS, Consumable, Durable
 
 VARIATION = "minimum-variation redundancy"
 DURABLE = "durable-goods redundancy"

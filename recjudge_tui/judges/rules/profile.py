@@ -7,13 +7,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import lru_cache
 from typing import NamedTuple
 
 from recjudge_tui.domain.event_types import Action, action_of
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
-from recjudge_tui.judges.rules.text import Categories, categories, plain, words
-from recjudge_tui.judges.rules.words import COLOURS, PACKING, STOPWORDS
+from recjudge_tui.judges.rules.text import (
+    COLOURS,
+    PACKING,
+    STOPWORDS,
+    Categories,
+    categories,
+    of_text,
+    plain,
+    words,
+)
 
 LIKING = 0.75  # added to an event's weight per standard deviation above the user's mean rating
 LEAST, MOST = -0.5, 3.0  # bounds of an event's weight
@@ -67,24 +74,20 @@ class Profile:
 
 
 def traits(item: ItemView) -> Traits:
-    return _traits(item.title[:400], item.category[:400], item.brand[:400])
+    return _traits(item.title, item.category, item.brand)
 
 
-@lru_cache(maxsize=20_000)
+@of_text
 def _traits(title: str, category: str, brand: str) -> Traits:
     kept = dict.fromkeys(w for w in words(title) if len(w) > 2 and not w.isdigit())
     return Traits(categories(category), tuple(w for w in kept if w not in _PLAIN_WORDS), plain(brand).strip())
 
 
+@of_text
 def moment(text: str) -> datetime | None:
     """An ISO 8601 time, in UTC if it has no zone; None if empty or unreadable."""
-    return _moment(text[:64].strip())
-
-
-@lru_cache(maxsize=20_000)
-def _moment(text: str) -> datetime | None:
     try:
-        parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        parsed = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
@@ -158,13 +161,11 @@ def profile_of(user: UserView) -> Profile:
         leading=tuple(liked),
         liked_strengths=tuple(liked_strengths),
         searches=tuple(
-            w for w in (frozenset(_searched_words(e.text)) for e in user.searches) if len(w) >= SEARCH_WORDS
+            w
+            for w in (frozenset(_traits(e.text, "", "").words) for e in user.searches)
+            if len(w) >= SEARCH_WORDS
         ),
     )
-
-
-def _searched_words(text: str) -> tuple[str, ...]:
-    return _traits(text[:400], "", "").words
 
 
 def _breadth(parts: Sequence[tuple[Traits, float]]) -> float:
@@ -207,26 +208,24 @@ def _strength(
 ) -> float:
     """`strength` against the profile without an event of weight `leave_out` that has these traits."""
     of_categories, of_words, of_brands = tables
-    rest = max(total - abs(leave_out), 1e-9)
     from_categories = math.fsum(
         of_categories.get(c, 0.0) - leave_out for c in what.categories.tokens if c in of_categories
     )
     best_word = max((of_words[w] - leave_out for w in what.words if w in of_words), default=0.0)
     brand = of_brands[what.brand] - leave_out if what.brand in of_brands else 0.0
     sum_of_parts = from_categories + WORD * best_word + BRAND * brand
-    return 0.0 if abs(sum_of_parts) < 1e-9 else sum_of_parts / rest
-
-
-def _rating(event: ShownEvent) -> float | None:
-    """The value of a rating. Values of other events, such as prices, do not show liking."""
-    if action_of(event.type) != "rated" or event.value is None or not math.isfinite(event.value):
-        return None
-    return min(max(event.value, -1e6), 1e6)
+    return 0.0 if abs(sum_of_parts) < 1e-9 else sum_of_parts / max(total - abs(leave_out), 1e-9)
 
 
 def _likings(history: Sequence[ShownEvent]) -> list[float]:
     """The weight of each event: `1 + 0.75 z` for ratings, limited, or 1 if all are equal; `WEIGHTS` for other events."""
-    rated = [_rating(event) for event in history]
+    # values of other events, such as prices, do not show liking
+    rated = [
+        min(max(e.value, -1e6), 1e6)
+        if action_of(e.type) == "rated" and e.value is not None and math.isfinite(e.value)
+        else None
+        for e in history
+    ]
     values = [v for v in rated if v is not None]
     mean = math.fsum(values) / len(values) if values else 0.0
     spread = math.sqrt(math.fsum((v - mean) * (v - mean) for v in values) / len(values)) if values else 0.0
