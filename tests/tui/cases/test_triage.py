@@ -95,6 +95,39 @@ async def test_an_override_makes_the_reader_a_rater(
         assert "18 of 18" in shown(pilot)
 
 
+async def test_all_that_is_listed_is_decided_tagged_and_undone_at_once(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        await press(pilot, "x", "C")
+        assert "All 18 verdicts listed are accepted." in " ".join(shown(pilot).split())
+        await press(pilot, "n")
+        assert len(log(project_db)) == 1
+        await press(pilot, "C", "y")
+        assert "17 verdicts accepted." in " ".join(shown(pilot).split())
+        assert "18/18 triaged" in shown(pilot)
+        await press(pilot, "u")
+        assert "Undone: accepting 17 verdicts." in " ".join(shown(pilot).split())
+        assert "1/18 triaged" in shown(pilot)
+        await filter_by(pilot, "judge:qwen")
+        await press(pilot, "T")
+        await type_text(pilot, "seen")
+        await press(pilot, "enter")
+        await filter_by(pilot, "tag:seen")
+        assert "6 of 18" in shown(pilot)
+
+
+async def test_a_decided_row_stays_with_its_mark_and_an_overridden_one_with_both_values(
+    project_db: Path,
+) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        await press(pilot, "c", "x", "j", "v", "3")
+        lines = shown(pilot).splitlines()
+        assert any("│ ✓ u0" in line for line in lines)
+        assert any("│ ✗ u0" in line for line in lines)
+        assert any("│ ✎ u1" in line and "→B" in line for line in lines)
+
+
 async def test_scales_are_overridden_by_their_steps_or_by_a_number(project_db: Path) -> None:
     project = make_project(project_db)
     make_explanations(project_db, project)
