@@ -62,7 +62,8 @@ class ReplayJudge:
         content_hash = request.content_hash()
         offset = offsets.get(_key(content_hash))
         if offset is None:
-            why = f"The file has no line for content {content_hash[:12]}…; it was recorded with another prompt or other data."
+            line = f"The file has no line for content {content_hash[:12]}…"
+            why = f"{line}; it was recorded with another prompt or other data."
             raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
         with _opened(self._path) as file:
             file.seek(offset)
@@ -79,7 +80,8 @@ class ReplayJudge:
 
     async def _index(self) -> dict[bytes, int]:
         if self._offsets is None:
-            self._offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
+            offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
+            self._offsets = offsets
         return self._offsets
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
 from importlib.resources import files
 from typing import NamedTuple, TypeVar
@@ -42,6 +42,7 @@ class Consumable(NamedTuple):
     one_product: bool = False
 
 
+K = TypeVar("K", Durable, Consumable)
 _DATA = tomllib.loads(files("recjudge_tui.judges.rules").joinpath("words.toml").read_text("utf-8"))
 (COLOURS, SCENTS, PACKING, EDITIONS, STOPWORDS, ACCESSORIES, SPARES, FOR_OTHERS, HOLDERS, DIMENSIONS) = (
     frozenset(_DATA["words"][name].split())
@@ -69,12 +70,15 @@ _MULTIPLE = re.compile(rf"(\d{{1,4}})\s*[x×]\s*({_NUMBER})\s?-?({_UNIT})\b")
 _MEASURE = re.compile(rf"\b({_NUMBER})\s?-?({_UNIT})\b")
 _PACK_OF = re.compile(r"\b(?:pack|set|box|case|bundle|bag) of (\d{1,4})\b")
 _FORM = re.compile(rf"\b{_NUMBER}\s?-?(?:{'|'.join(sorted(DIMENSIONS))})\b|\bsize [\w.]{{1,4}}\b")
-_DURABLE_PHRASES, _CONSUMABLE_PHRASES = (
-    sorted(
-        ((f" {phrase} ", kind) for kind in kinds for phrase in kind.phrases), key=lambda p: (-len(p[0]), p[0])
-    )
-    for kinds in (DURABLES, CONSUMABLES)
-)
+
+
+def _phrases(kinds: Sequence[K]) -> list[tuple[str, K]]:
+    """The names of these kinds between spaces, each with its kind, the longest first."""
+    named = ((f" {phrase} ", kind) for kind in kinds for phrase in kind.phrases)
+    return sorted(named, key=lambda pair: (-len(pair[0]), pair[0]))
+
+
+_DURABLE_PHRASES, _CONSUMABLE_PHRASES = _phrases(DURABLES), _phrases(CONSUMABLES)
 
 
 def of_text(function: Callable[..., T]) -> Callable[..., T]:
