@@ -62,8 +62,10 @@ class ReplayJudge:
         content_hash = request.content_hash()
         offset = offsets.get(_key(content_hash))
         if offset is None:
-            line = f"The file has no line for content {content_hash[:12]}…"
-            why = f"{line}; it was recorded with another prompt or other data."
+            why = (
+                f"The file has no line for content {content_hash[:12]}…;"
+                " it was recorded with another prompt or other data."
+            )
             raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
         with _opened(self._path) as file:
             file.seek(offset)
