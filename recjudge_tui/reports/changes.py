@@ -269,7 +269,7 @@ def compare(project: Project, choose: Options) -> Table:
     return transitions(changes) if choose.table == "transitions" else cases_table(changes)
 
 
-def written(table: Table, fmt: str) -> str | None:
+def written(table: Table, fmt: str, _whole: bool) -> str | None:
     """The prompts as text are a diff that programs can read."""
     headers = table.settings.get("diff")
     if fmt != "text" or not isinstance(headers, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -146,6 +146,45 @@ def _amount(row: Row) -> str:
         return _in_unit(value, unit)
     ends = [_in_unit(end, unit).removesuffix(" %") for end in (low, high)]
     return f"{_in_unit(value, unit)} ({ends[0]} to {ends[1]})"
+
+
+# what is read first of the parts but agreement
+_FIRST = (
+    "position consistency", "correct", "equal answers", "calibration error", "failed calls", "price of 1,000 cases",
+    "latency, median",
+)  # fmt: skip
+_FIRST_COLUMNS = columns(
+    "figure|Figure", "of|Of", "against|Against", "value|Value", "people|People|float", "n"
+)
+
+
+def _agreements(of: PassportSource, found: Sequence[Row]) -> list[Row]:
+    """Of each question the first statistic beside the users, else a consensus, else a person."""
+    kinds = ("ground_truth", "consensus")
+    chosen: dict[tuple[object, object], tuple[int, Row]] = {}
+    for row in found:
+        if row["part"] == AGREEMENT and isinstance(row["value"], float):
+            kind, question = of.raters[str(row["against"])].kind, (row["protocol"], row["aspect"])
+            place = kinds.index(kind) if kind in kinds else len(kinds)
+            if question not in chosen or place < chosen[question][0]:
+                chosen[question] = place, row
+    return [row for _, row in chosen.values()]
+
+
+def _brief(of: PassportSource, found: Sequence[Row]) -> Table:
+    """A line for each question that people answered too, and for each other part; what was not measured shares one."""
+    lines: dict[tuple[str, ...], Row] = {}
+    for row in (*_agreements(of, found), *(row for row in found if row["figure"] in _FIRST)):
+        _, question, against, _ = _placed(row)
+        label, amount = str(row["figure"]), _amount(row)
+        label = label_of(label) if label in STATISTICS else label
+        key = (label, amount) if amount == NOT_MEASURED else (label, question)
+        if key in lines:
+            lines[key]["of"] = ", ".join(filter(None, (str(lines[key]["of"]), question)))
+            continue
+        more: Row = {"people": row.get("people"), "n": row.get("n")}
+        lines[key] = {"figure": label, "of": question, "against": against, "value": amount, **more}
+    return Table(f"Passport of {of.rater.name}", _FIRST_COLUMNS, tuple(lines.values()))
 
 
 def _in_unit(value: object, unit: str) -> str:
@@ -487,15 +526,13 @@ def passport(project: Project, choose: Options) -> Table:
         definition(FORMULA),
     ]
     table = Table(f"Passport of {rater}", COLUMNS, tuple(found), tuple(notes), {"judge": judge.spec})
-    return replace(table, answer=_answer(rater, found))
+    return replace(table, answer=_answer(source, found), brief=_brief(source, found))
 
 
-def _answer(rater: str, rows: list[Row]) -> str:
+def _answer(of: PassportSource, rows: list[Row]) -> str:
     """How far it agrees with people beside people among themselves, and whether position matters."""
-    known = [row for row in rows if row["part"] == AGREEMENT and isinstance(row["value"], float)]
-    said = []
-    if known:
-        row = known[0]
+    rater, said = of.rater.name, []
+    for row in _agreements(of, rows)[:1]:
         people = row.get("people")
         beside = f"; people reach {people:.2f}" if isinstance(people, float) else ""
         said.append(f"{label_of(str(row['figure']))} with {row['against']} {row['value']:.2f}{beside}")
@@ -507,9 +544,10 @@ def _answer(rater: str, rows: list[Row]) -> str:
     return f"{rater}: {'; '.join(said)}." if said else f"Nothing about {rater} was measured yet."
 
 
-def page(table: Table, fmt: str) -> str | None:
-    """A passport as people read it, a table for each part; None for the formats of data."""
-    if fmt not in ("text", "md", "html"):
+def page(table: Table, fmt: str, whole: bool) -> str | None:
+    """A passport with a table for each part; None for the formats of data, and for a text of which only what is read
+    first is wanted."""
+    if fmt not in ("text", "md", "html") or (fmt == "text" and not whole):
         return None
     shown, _ = readable(table, whole=True, notes="all")
     lead = (*((table.answer,) if table.answer else ()), *shown.notes)
