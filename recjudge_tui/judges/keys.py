@@ -136,32 +136,22 @@ def is_set(variable: str) -> bool:
 
 
 def _secret_in(variable: str) -> str:
-    return (os.environ.get(variable) or _from_keyring(variable) or "").strip()
+    secret: object = os.environ.get(variable)
+    if not secret and find_spec("keyring") is not None:
+        keyring, errors = import_module("keyring"), import_module("keyring.errors")
+        with suppress(errors.KeyringError):  # no keyring service in this session
+            secret = keyring.get_password(SERVICE, variable)
+    return secret.strip() if isinstance(secret, str) else ""
 
 
 def missing_key(variable: str, server: str) -> JudgeError:
-    return JudgeError(
-        f"No API key for {server}",
-        f"The environment variable {variable} is not set.",
-        f"Set it: export {variable}=… — or name another one with --api-key-env NAME.",
-    )
+    return _not_set(f"No API key for {server}", variable, "--api-key-env NAME")
 
 
 def missing_header(name: str, variable: str) -> JudgeError:
-    return JudgeError(
-        f"No value for the header {name}",
-        f"The environment variable {variable} is not set.",
-        f"Set it: export {variable}=… — or name another one with --header-env {name}=VAR.",
-    )
+    return _not_set(f"No value for the header {name}", variable, f"--header-env {name}=VAR")
 
 
-def _from_keyring(variable: str) -> str | None:
-    if find_spec("keyring") is None:
-        return None
-    keyring = import_module("keyring")
-    errors = import_module("keyring.errors")
-    try:
-        secret = keyring.get_password(SERVICE, variable)
-    except errors.KeyringError:  # no keyring service in this session
-        return None
-    return secret if isinstance(secret, str) else None
+def _not_set(title: str, variable: str, option: str) -> JudgeError:
+    step = f"Set it: export {variable}=… — or name another one with {option}."
+    return JudgeError(title, f"The environment variable {variable} is not set.", step)

@@ -62,7 +62,7 @@ class ReplayJudge:
         content_hash = request.content_hash()
         offset = offsets.get(_key(content_hash))
         if offset is None:
-            why = f"The file has no line for content {content_hash[:12]}…; it was recorded with another prompt or other data."
+            why = f"The file has no line for content {content_hash[:12]}…; it was recorded from others."
             raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
         with _opened(self._path) as file:
             file.seek(offset)
@@ -78,9 +78,11 @@ class ReplayJudge:
         self._offsets = None
 
     async def _index(self) -> dict[bytes, int]:
-        if self._offsets is None:
-            self._offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
-        return self._offsets
+        if self._offsets is not None:
+            return self._offsets
+        offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
+        self._offsets = offsets
+        return offsets
 
 
 @contextmanager

@@ -11,8 +11,8 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -148,8 +148,15 @@ def remember(sent: Iterable[Sent]) -> None:
     try:
         if set(new) <= _stored(path):
             return
-        with _only_writer(path):
-            _write(path, sorted({*_stored(path), *new}))
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # keeps other processes and threads from writing it
+        lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(lock, "wb"), whole_file(path.resolve()) as draft:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lines = (f"  {json.dumps(list(pair))}" for pair in sorted({*_stored(path), *new}))
+            descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write("[\n" + ",\n".join(lines) + "\n]\n")
     except (OSError, RecjudgeError):
         os.environ[UNSTORED] = json.dumps(sorted({*_unstored(), *new}))
 
@@ -160,8 +167,8 @@ def _path() -> Path:
 
 def _stored(path: Path) -> set[Sent]:
     try:
-        return _read(small_file(path).decode())
-    except (OSError, UnicodeDecodeError):
+        return _read(small_file(path))
+    except OSError:
         return set()
 
 
@@ -169,7 +176,7 @@ def _unstored() -> set[Sent]:
     return _read(os.environ.get(UNSTORED, "[]"))
 
 
-def _read(text: str) -> set[Sent]:
+def _read(text: str | bytes) -> set[Sent]:
     """The pairs in a JSON list; a damaged one confirms nothing."""
     try:
         entries = json.loads(text)
@@ -180,23 +187,3 @@ def _read(text: str) -> set[Sent]:
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, list) and len(entry) == 2 and all(isinstance(word, str) for word in entry)
     }
-
-
-@contextmanager
-def _only_writer(path: Path) -> Iterator[None]:
-    """Keep other processes and threads from writing the file."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _write(path: Path, pairs: Sequence[Sent]) -> None:
-    lines = ",\n".join(f"  {json.dumps(list(pair))}" for pair in pairs)
-    with whole_file(path.resolve()) as draft:
-        descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(f"[\n{lines}\n]\n")

@@ -47,19 +47,10 @@ class Protocol:
 
 def reask(request: Request, reply: Reply, fault: str) -> Request:
     """The request again, with the reply and its fault. Each reply gets one such second chance."""
-    return request.model_copy(
-        update={
-            "messages": (
-                *request.messages,
-                Message(role="assistant", content=reply.text or "(empty)"),
-                Message(
-                    role="user",
-                    content=f"That reply cannot be used: {fault}. "
-                    "Answer again with one JSON object in the form asked for, and nothing else.",
-                ),
-            )
-        }
-    )
+    wanted = "Answer again with one JSON object in the form asked for, and nothing else."
+    said = Message(role="assistant", content=reply.text or "(empty)")
+    told = Message(role="user", content=f"That reply cannot be used: {fault}. {wanted}")
+    return request.model_copy(update={"messages": (*request.messages, said, told)})
 
 
 # the longest reasoning, and analysis of one aspect, in characters: what loops ends there, on servers that enforce it
@@ -92,17 +83,11 @@ def answer_schema(prompt: Prompt, aspect: str) -> dict[str, Any]:
 
 def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
     """The rule for cases that are asked once: the answer itself."""
-    answer = next(iter(answers.values()), None)
+    answer, rule = next(iter(answers.values()), None), "as answered"
     if answer is None:
-        return VerdictDraft(aspect=aspect, state="failed", rule="as answered", note="the call failed")
-    return VerdictDraft(
-        aspect=aspect,
-        state="ok",
-        value=answer.value,
-        label=answer.label,
-        rule="as answered",
-        confidence=answer.confidence,
-    )
+        return VerdictDraft(aspect=aspect, state="failed", rule=rule, note="the call failed")
+    value, label, confidence = answer.value, answer.label, answer.confidence
+    return VerdictDraft(aspect=aspect, state="ok", value=value, label=label, rule=rule, confidence=confidence)
 
 
 # ---- both orders -------------------------------------------------------------------------------------------------
@@ -141,9 +126,8 @@ def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictD
             aspect=aspect, state="failed", rule=rule, note=f"the call in order {missing} failed"
         )
     weakest = min(given, key=lambda answer: abs(answer.value))
-    consistent = min(a.value for a in given) * max(a.value for a in given) > 0 or all(
-        a.value == 0 for a in given
-    )
+    values = [answer.value for answer in given]
+    consistent = min(values) * max(values) > 0 or not any(values)
     tie = next((label for label in prompt.labels_of(aspect) if label.value == 0), None)
     confidences = [a.confidence for a in given if a.confidence is not None]
     return VerdictDraft(

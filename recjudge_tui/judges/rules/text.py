@@ -69,12 +69,16 @@ _MULTIPLE = re.compile(rf"(\d{{1,4}})\s*[x×]\s*({_NUMBER})\s?-?({_UNIT})\b")
 _MEASURE = re.compile(rf"\b({_NUMBER})\s?-?({_UNIT})\b")
 _PACK_OF = re.compile(r"\b(?:pack|set|box|case|bundle|bag) of (\d{1,4})\b")
 _FORM = re.compile(rf"\b{_NUMBER}\s?-?(?:{'|'.join(sorted(DIMENSIONS))})\b|\bsize [\w.]{{1,4}}\b")
-_DURABLE_PHRASES, _CONSUMABLE_PHRASES = (
-    sorted(
-        ((f" {phrase} ", kind) for kind in kinds for phrase in kind.phrases), key=lambda p: (-len(p[0]), p[0])
-    )
-    for kinds in (DURABLES, CONSUMABLES)
-)
+K = TypeVar("K", Durable, Consumable)
+
+
+def _phrases(kinds: tuple[K, ...]) -> list[tuple[str, K]]:
+    """The names of all kinds between spaces, the longest first."""
+    named = [(f" {phrase} ", kind) for kind in kinds for phrase in kind.phrases]
+    return sorted(named, key=lambda p: (-len(p[0]), p[0]))
+
+
+_DURABLE_PHRASES, _CONSUMABLE_PHRASES = _phrases(DURABLES), _phrases(CONSUMABLES)
 
 
 def of_text(function: Callable[..., T]) -> Callable[..., T]:
