@@ -119,7 +119,8 @@ def evidence_of(slate: SlateView, user: UserView, profile: Profile, top_k: int) 
         partial_from=partial_from,
         kinds=kinds,
         kinds_wanted=min(KINDS_WANTED, max(profile.kinds, 1), shown),
-        severe=_severe(issues, shown),
+        # the findings' weights add up to more than a third of the list
+        severe=len(issues) >= 2 and 3 * math.fsum(f.weight for f in issues) > shown,
         known=not profile.empty,
         within=_within(items, kinds, max(top_k, shown, 1), profile),
     )
@@ -142,11 +143,6 @@ def _item_evidence(item: ItemView, profile: Profile, flagged: bool) -> ItemEvide
         relevant = value > 0 and any(profile.categories.get(c, 0.0) >= NAMED_FROM for c in own_categories)
         relevant = relevant or any(search.issubset(item_traits.words) for search in profile.searches)
     return ItemEvidence(item, rank, relevant, shared, flagged)
-
-
-def _severe(issues: tuple[Finding, ...], shown: int) -> bool:
-    """Whether there are at least two findings whose weights add up to more than a third of the list."""
-    return len(issues) >= 2 and 3 * math.fsum(f.weight for f in issues) > shown
 
 
 def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: Profile) -> float:
@@ -179,8 +175,7 @@ def about_list(evidence: Evidence, profile: Profile) -> str:
     """Why one list got its category."""
     if not evidence.items:
         return "The list is empty: nothing in it could be relevant."
-    sentences = (_relevance(evidence, profile), _issues(evidence), _conclusion(evidence))
-    return " ".join(sentences)
+    return " ".join((_relevance(evidence, profile), _issues(evidence), _conclusion(evidence)))
 
 
 def about_aspect(counts: str, values: tuple[float, float], names: tuple[str, str], winner: int) -> str:
@@ -230,16 +225,15 @@ def _relevance(evidence: Evidence, profile: Profile) -> str:
     sound = " and is not at fault" if len(fitting) == 1 else " and are not at fault"
     text = f"{_taste(profile)} {len(fitting)} of the {of} {'fits' if len(fitting) == 1 else 'fit'} that"
     text += sound if evidence.findings else ""
-    return f"{text}, such as {_example(_best(fitting))}." if fitting else f"{text}."
+    if not fitting:
+        return f"{text}."
+    best = _best(fitting)
+    shared = ", ".join(one_line(name, 40) for name in best.shared[:3])
+    return f"{text}, such as {quoted(best.item)}{f' ({shared})' if shared else ''}."
 
 
 def _best(items: Sequence[ItemEvidence]) -> ItemEvidence:
     return max(items, key=lambda item: item.taste_rank)
-
-
-def _example(item: ItemEvidence) -> str:
-    shared = ", ".join(one_line(name, 40) for name in item.shared[:3])
-    return f"{quoted(item.item)} ({shared})" if shared else quoted(item.item)
 
 
 def _issues(evidence: Evidence) -> str:
@@ -273,14 +267,11 @@ def _conclusion(evidence: Evidence) -> str:
         return f"A good match needs {evidence.good_from}, a partial one {evidence.partial_from}: this is a partial one."
     if evidence.findings:
         return "That is enough for a good match, but an item is at fault: a partial match."
+    kinds = "one category" if evidence.kinds == 1 else f"{evidence.kinds} categories"
     return (
-        f"That is enough for a good match, but all come from {_categories(evidence.kinds)} where {evidence.kinds_wanted} "
+        f"That is enough for a good match, but all come from {kinds} where {evidence.kinds_wanted} "
         "would cover this user's interests: a partial one."
     )
-
-
-def _categories(count: int) -> str:
-    return "one category" if count == 1 else f"{count} categories"
 
 
 def _and(parts: Sequence[str]) -> str:

@@ -252,12 +252,7 @@ def _is_free(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView], place
 
 
 def _alike(item: ItemView, other: ItemView) -> bool:
-    """Whether the two may be the same or variants of one: they share a word of their titles."""
-    if item.item_id == other.item_id:
-        return True
-    return bool(set(_title_words(item)).intersection(_title_words(other)))
-
-
-def _title_words(item: ItemView) -> tuple[str, ...]:
-    """The meaningful words; all words if none is."""
-    return traits(item).words or words(item.title)
+    """Whether the two may be the same or variants of one: they share a meaningful word of their titles, or any word where
+    none is."""
+    first, second = (traits(each).words or words(each.title) for each in (item, other))
+    return item.item_id == other.item_id or bool(set(first).intersection(second))

@@ -136,28 +136,20 @@ def findings(slate: SlateView, user: UserView, profile: Profile) -> tuple[Findin
 
 def _owned_or_stocked(place: int, item: ItemView, holdings: Holdings) -> Finding | None:
     earlier = holdings.ids.get(item.item_id) or holdings.titles.get(same_title(item))
-    if holdings.media:
-        return _already_owned(place, item, earlier) if earlier else _another_edition(place, item, holdings)
-    durable = durable_kind(item)
-    if durable:
-        return _already_owned(place, item, earlier) if earlier else _second_durable(place, durable, holdings)
-    consumable = consumable_kind(item)
+    durable = None if holdings.media else durable_kind(item)
+    consumable = None if holdings.media or durable else consumable_kind(item)
     if consumable:
         return _early_refill(place, item, consumable, holdings)
-    return _already_owned(place, item, earlier) if earlier else None
-
-
-def _already_owned(place: int, item: ItemView, event: ShownEvent) -> Finding:
-    then = moment(event.timestamp)
-    day = f" on {then.date().isoformat()}" if then else ""
-    return Finding(place, OWNED, f"The user already {past(event.type)} {quoted(item)}{day}.")
-
-
-def _another_edition(place: int, item: ItemView, holdings: Holdings) -> Finding | None:
-    event = holdings.works.get(variant_key(item, True))
-    if event is None or event.item is None:
+    if earlier:
+        then = moment(earlier.timestamp)
+        day = f" on {then.date().isoformat()}" if then else ""
+        return Finding(place, OWNED, f"The user already {past(earlier.type)} {quoted(item)}{day}.")
+    if durable:
+        return _second_durable(place, durable, holdings)
+    work = holdings.works.get(variant_key(item, True)) if holdings.media else None
+    if work is None or work.item is None:
         return None
-    reason = f"The user already {past(event.type)} {quoted(event.item)}, another edition of {quoted(item)}."
+    reason = f"The user already {past(work.type)} {quoted(work.item)}, another edition of {quoted(item)}."
     return Finding(place, OWNED, reason)
 
 
@@ -196,25 +188,18 @@ def _compared(user: UserView, durables: dict[str, ShownEvent], now: datetime | N
         at = moment(event.timestamp)
         if at is None or now is None or (now - at).total_seconds() > COMPARING_DAYS * 86400:
             continue
-        for kind in _kinds_viewed(event):
+        clicked = durable_kind(event.item) if event.item else None
+        for kind in filter(None, (clicked, *durables_named(event.text))):
             purchase = durables.get(kind.kind)
             then = moment(purchase.timestamp) if purchase else None
-            if purchase and (then is None or at <= then or _same_item(purchase.item, event.item)):
+            bought = purchase and purchase.item and event.item and purchase.item.item_id == event.item.item_id
+            if purchase and (then is None or at <= then or bought):
                 continue
             if event.item:
                 models.setdefault(kind.kind, set()).add(event.item.item_id)
             if purchase or not event.item or len(models[kind.kind]) >= COMPARED:
                 compared.add(kind.kind)
     return frozenset(compared)
-
-
-def _kinds_viewed(event: ShownEvent) -> tuple[Durable, ...]:
-    clicked = durable_kind(event.item) if event.item else None
-    return (*((clicked,) if clicked else ()), *durables_named(event.text))
-
-
-def _same_item(a: ItemView | None, b: ItemView | None) -> bool:
-    return a is not None and b is not None and a.item_id == b.item_id
 
 
 def _supply_key(item: ItemView, kind: Consumable) -> object:
