@@ -37,10 +37,8 @@ def api_root(url: str) -> str:
 
 
 class AnthropicJudge(BatchJudge[int | None]):
-    """One model. The instructions shared by all calls are marked for the server's prefix cache.
-
-    This API has no seed, so none is sent. Its input tokens are those that the cache neither served nor stored.
-    """
+    """One model. The instructions shared by all calls are marked for the server's prefix cache. This API has no seed, so
+    none is sent. Its input tokens are those that the cache neither served nor stored."""
 
     chat_path = batch_path = "/v1/messages"
     default_key = "ANTHROPIC_API_KEY"
@@ -60,11 +58,8 @@ class AnthropicJudge(BatchJudge[int | None]):
         self._headers["anthropic-version"] = VERSION
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for the model's context length.
-
-        Raises JudgeError when the key is missing or refused, when no server answers, or when one says that it
-        has no such model. A server without information on models is accepted.
-        """
+        """Ask each server for the model's context length. Raises JudgeError when the key is missing or refused, when no
+        server answers, or when one says that it has no such model. A server without information on models is accepted."""
         contexts = await self._inspect_servers(workload)
         self._apply(workload.known)
         return Identity(

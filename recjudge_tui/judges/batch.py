@@ -157,11 +157,8 @@ def _bytes(body: object) -> bytes:
 
 
 class RemoteBatch(NamedTuple):
-    """A batch as the server describes it. `status` is the server's word for its state; `over`: no more answers will
-    come.
-
-    If `ours` is False, it may belong to somebody else. `created` is in seconds since 1970 by the server's clock.
-    """
+    """A batch as the server describes it. `status` is the server's word for its state; `over`: no more answers will come.
+    If `ours` is False, it may belong to somebody else. `created` is in seconds since 1970 by the server's clock."""
 
     id: str
     status: str
@@ -176,11 +173,9 @@ class RemoteBatch(NamedTuple):
 
 
 class BatchServer(ABC):
-    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError.
-
-    The key goes to no other server: redirects are not followed, and addresses in answers are not used. `cursor` is the
-    parameter that asks for the next page of a list.
-    """
+    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError. The key goes to no
+    other server: redirects are not followed, and addresses in answers are not used. `cursor` is the parameter that asks
+    for the next page of a list."""
 
     shape: Shape
     path: str
@@ -211,9 +206,7 @@ class BatchServer(ABC):
 
     @abstractmethod
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        """The batches made from this file or with this mark; if the server stores neither, all batches since that
-        time.
-        """
+        """The batches made from this file or with this mark; if the server stores neither, all batches since that time."""
 
     def fetch(self, remote_id: str) -> RemoteBatch:
         return self._remote(patiently(lambda: self._json("GET", f"{self.path}/{remote_id}")))

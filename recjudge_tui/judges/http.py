@@ -94,12 +94,10 @@ class Client:
         content: bytes | None = None,
         timeout_s: float,
     ) -> Answer:
-        """Send one request and return the complete answer, whatever its status, within `timeout_s` seconds.
-
-        Nothing is sent twice. Raises UnreachableError when no connection can be made, else CallError: `timeout`,
-        `connection` (lost before the answer) or `bad_body` (the answer was cut short, too large, or is not HTTP). All of
-        them are worth a retry. Raises JudgeError if the proxy or the certificates cannot be used.
-        """
+        """Send one request and return the complete answer, whatever its status, within `timeout_s` seconds. Nothing is
+        sent twice. Raises UnreachableError when no connection can be made, else CallError: `timeout`, `connection` (lost
+        before the answer) or `bad_body` (the answer was cut short, too large, or is not HTTP). All of them are worth a
+        retry. Raises JudgeError if the proxy or the certificates cannot be used."""
         try:
             return await within(timeout_s, self._exchange(method, httpx.URL(url), headers, content))
         except asyncio.TimeoutError:

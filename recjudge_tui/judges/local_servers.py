@@ -37,10 +37,9 @@ _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM St
 
 
 class LocalServer(NamedTuple):
-    """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with
-    a description from the server. `base_urls` are the URLs that a run needs as --base-url; empty if it finds the
-    server without.
-    """
+    """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with a
+    description from the server. `base_urls` are the URLs that a run needs as --base-url; empty if it finds the server
+    without."""
 
     name: str
     url: str
@@ -64,9 +63,8 @@ def local_servers(
     usual: Sequence[UsualServer] | None = None, timeout_s: float | None = None
 ) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
-    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it
-    is on this machine. Call it outside an event loop.
-    """
+    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it is on
+    this machine. Call it outside an event loop."""
     return asyncio.run(_all(USUAL if usual is None else usual, timeout_s or WITHIN_S))
 
 

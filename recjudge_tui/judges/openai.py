@@ -127,12 +127,9 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         self.slots: int | None = None
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its models.
-
-        Raises JudgeError when the key is missing or refused, when no server answers, when a server on the local
-        network lists its models and this one is not among them, or when it says that the model does not see images that
-        will be sent. A server without a list is accepted.
-        """
+        """Ask each server for its models. Raises JudgeError when the key is missing or refused, when no server answers,
+        when a server on the local network lists its models and this one is not among them, or when it says that the model
+        does not see images that will be sent. A server without a list is accepted."""
         entries = await self._inspect_servers(workload)
         if workload.images and any(entry.sees is False for entry in entries):
             raise sees_no_images(self._model, "Its server says so.")

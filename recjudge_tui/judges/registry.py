@@ -15,11 +15,9 @@ from recjudge_tui.plugins import JUDGES, package_of, plugins
 
 
 class Provider(NamedTuple):
-    """A kind of judge. `make` in `module` turns a JudgeSpec into a Judge.
-
-    `form` is what the user writes, and `key_variables` are the environment variables that may hold its key. `extra` is
-    the optional part of this package that it needs, and `package` the module that this part installs.
-    """
+    """A kind of judge. `make` in `module` turns a JudgeSpec into a Judge. `form` is what the user writes, and
+    `key_variables` are the environment variables that may hold its key. `extra` is the optional part of this package that
+    it needs, and `package` the module that this part installs."""
 
     module: str
     form: str
@@ -62,10 +60,8 @@ def takes_address(spec: JudgeSpec) -> bool:
 
 
 def server_urls(spec: JudgeSpec) -> tuple[str, ...]:
-    """The addresses that a judge will ask: the given ones, else those of the environment, else the provider's own.
-
-    Empty if they are not known in advance.
-    """
+    """The addresses that a judge will ask: the given ones, else those of the environment, else the provider's own. Empty
+    if they are not known in advance."""
     try:
         return tuple(getattr(make_judge(spec), "urls", ()))
     except RecjudgeError:

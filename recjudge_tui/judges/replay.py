@@ -31,13 +31,10 @@ def make(spec: JudgeSpec) -> ReplayJudge:
 
 
 class ReplayJudge:
-    """Looks each request up by its content hash in a JSONL file.
-
-    A line is `{"content_hash": str, "reply": {fields of Reply}}`; further keys are ignored. A line with
-    `"state": "failed"` holds an `"error"` instead (a text, or `kind`, `title`, `cause`, `next_step`), which is raised
-    as the same CallError. Of several lines with the same hash the last reply counts; a failure counts only if there
-    is no reply. Only offsets are kept in memory.
-    """
+    """Looks each request up by its content hash in a JSONL file. A line is `{"content_hash": str, "reply": {fields of
+    Reply}}`; further keys are ignored. A line with `"state": "failed"` holds an `"error"` instead (a text, or `kind`,
+    `title`, `cause`, `next_step`), which is raised as the same CallError. Of several lines with the same hash the last
+    reply counts; a failure counts only if there is no reply. Only offsets are kept in memory."""
 
     rater_kind: RaterKind = "judge"
     cacheable = False

@@ -120,10 +120,8 @@ def is_key_of(vendor: str, variable: str) -> bool:
 
 
 def require_trust(sent: Sequence[Sent], own: str = "") -> None:
-    """Raise UntrustedError for the pairs that are neither a vendor's own nor confirmed by this user.
-
-    `own` is the vendor, if the servers are its own or those that this user's environment names.
-    """
+    """Raise UntrustedError for the pairs that are neither a vendor's own nor confirmed by this user. `own` is the vendor,
+    if the servers are its own or those that this user's environment names."""
     foreign = [pair for pair in sent if not (own and is_key_of(own, pair.variable)) and not _is_usual(pair)]
     if foreign:
         known = {*_stored(_path()), *_unstored()}

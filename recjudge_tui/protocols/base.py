@@ -27,12 +27,11 @@ AnswersByOrder = Mapping[Order, Answer | None]
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is
-    asked; without swapping, only the first one is used. `request(prompt, material, order, aspect, sampling)` builds a
-    call; `material` always comes in the order of the systems, and the function swaps it if needed. `parse(prompt,
-    material, reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault.
-    `verdict(prompt, aspect, answers)` makes the verdict by a named rule.
-    """
+    """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is asked;
+    without swapping, only the first one is used. `request(prompt, material, order, aspect, sampling)` builds a call;
+    `material` always comes in the order of the systems, and the function swaps it if needed. `parse(prompt, material,
+    reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault. `verdict(prompt,
+    aspect, answers)` makes the verdict by a named rule."""
 
     facts: ProtocolFacts
     orders: tuple[Order, ...]
@@ -97,10 +96,8 @@ ONE_ORDER = "one order"
 
 
 def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> LabelSpec:
-    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes.
-
-    Raises PromptError when no label has the opposite value.
-    """
+    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes. Raises
+    PromptError when no label has the opposite value."""
     value = -label.value if order == "ba" else label.value
     for spec in prompt.labels_of(aspect):
         if spec.value == value:
@@ -113,11 +110,9 @@ def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> Label
 
 
 def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent.
-
-    On a graded scale, two answers in the same direction give the weaker one. If the call of either order failed,
-    the verdict is failed, never a tie.
-    """
+    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent. On a
+    graded scale, two answers in the same direction give the weaker one. If the call of either order failed, the verdict
+    is failed, never a tie."""
     rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
     given = [answer for answer in answers.values() if answer is not None]
     if len(given) < len(answers) or not given:

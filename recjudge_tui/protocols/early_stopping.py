@@ -22,11 +22,8 @@ UserVerdicts = Mapping[Pair, float | None]
 
 @dataclass(frozen=True)
 class StoppingCriterion:
-    """The pairs of systems to compare, and the stopping rule.
-
-    `best` is the label whose share is compared for single lists. It is None for pairs of lists, which compare win rates
-    with a tie as half a win.
-    """
+    """The pairs of systems to compare, and the stopping rule. `best` is the label whose share is compared for single
+    lists. It is None for pairs of lists, which compare win rates with a tie as half a win."""
 
     pairs: tuple[Pair, ...]
     rule: StoppingRule
@@ -74,9 +71,7 @@ def stopping_criterion(
     protocol: Protocol, prompt: Prompt, settings: RunSettings, cases: Iterable[Pair]
 ) -> StoppingCriterion | None:
     """What a run over these `cases` (their systems, as in UserVerdicts) compares; None for fewer than two systems.
-
-    `margin` is the width of the interval of the figure: of a difference of shares, twice that of its mean.
-    """
+    `margin` is the width of the interval of the figure: of a difference of shares, twice that of its mean."""
     compared = sorted(set(cases))
     if protocol.facts.of_pairs:
         pairs, best, scale = compared, None, 1.0

@@ -107,10 +107,8 @@ def _from_json(text: str) -> object:
 
 
 def refuted_by_data(flag: Flag, material: Material) -> str | None:
-    """Why the data shown refute a flag: an item flagged as owned that no event names, or the season of a film.
-
-    Only what is plain counts: an event whose title shares half of its words may be another edition.
-    """
+    """Why the data shown refute a flag: an item flagged as owned that no event names, or the season of a film. Only what
+    is plain counts: an event whose title shares half of its words may be another edition."""
     items = (item for slate in material.slates for item in slate.items)
     item = next((item for item in items if item.item_id == flag.item_id), None)
     if item is None:

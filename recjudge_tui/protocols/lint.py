@@ -31,13 +31,11 @@ _LISTS = {"list": 1, "pair": 2, "explanation": 0}
 
 
 def lint(prompt: Prompt) -> list[str]:
-    """The problems of a prompt, a sentence each; an empty list for a correct one.
-
-    A prompt whose texts follow the form of a run is checked in each form. Both texts are rendered with a full sample
-    case, with an almost empty one and for each aspect alone; so is the call that writes a profile. The protocol must be
-    able to parse the reply of every example. The text must name labels, issue types and reply fields and show the
-    lists. A scale that is asked in both orders must be symmetric.
-    """
+    """The problems of a prompt, a sentence each; an empty list for a correct one. A prompt whose texts follow the form of
+    a run is checked in each form. Both texts are rendered with a full sample case, with an almost empty one and for each
+    aspect alone; so is the call that writes a profile. The protocol must be able to parse the reply of every example. The
+    text must name labels, issue types and reply fields and show the lists. A scale that is asked in both orders must be
+    symmetric."""
     try:
         rules = protocol(prompt.protocol)
     except UsageError as error:

@@ -80,10 +80,8 @@ _MOST_FIELDS = 200
 
 
 def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) -> tuple[Fields, ParsedBy]:
-    """The reply as a mapping: every wanted field with the reply of one of its labels.
-
-    Raises ReplyFault; its message tells the model what is missing, wrong or said twice.
-    """
+    """The reply as a mapping: every wanted field with the reply of one of its labels. Raises ReplyFault; its message
+    tells the model what is missing, wrong or said twice."""
     text = reply.text.strip()
     while end := _END_TOKEN.search(text, max(len(text) - 20, 0)):
         text = text[: end.start()].rstrip()
@@ -157,9 +155,7 @@ def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
 
 def named_label(text: str, labels: tuple[LabelSpec, ...]) -> LabelSpec | None:
     """The one label that a text names: its words in any case, or, where that is clear, with other marks around them.
-
-    Labels that are numbers may be written as in `4/5` and `4 out of 5`, if 5 is the highest.
-    """
+    Labels that are numbers may be written as in `4/5` and `4 out of 5`, if 5 is the highest."""
     if len(text) > _LONGEST_LABEL:
         return None
     words, weak = text.casefold().split(), _weak(text)
@@ -299,11 +295,8 @@ def _around(lines: list[str], labelled: list[LabelLine] | list[SummaryLine]) -> 
 
 
 def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) -> Fields:
-    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect.
-
-    The text before and after those lines is the reasoning, including lines on an aspect that argue without naming a
-    label.
-    """
+    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect. The text before and after those
+    lines is the reasoning, including lines on an aspect that argue without naming a label."""
     fields: Fields = {
         name_key(line.aspect.field): label_of(prompt, line.aspect, line.value).reply
         for line in {line.aspect.name: line for line in labelled}.values()
@@ -372,12 +365,9 @@ def whole_object(text: str) -> Fields | None:
 
 
 def json_objects(text: str, words: Iterable[str]) -> list[TextObject]:
-    """Every outermost JSON object in the text, in order; trailing commas are forgiven.
-
-    Raises ReplyFault if an object is cut off, because the text after it may belong to it, and if an invalid object
-    contains one of the words of the answer. Any other invalid object, such as a form from the instructions, has no
-    fields.
-    """
+    """Every outermost JSON object in the text, in order; trailing commas are forgiven. Raises ReplyFault if an object is
+    cut off, because the text after it may belong to it, and if an invalid object contains one of the words of the answer.
+    Any other invalid object, such as a form from the instructions, has no fields."""
     objects = []
     start = text.find("{")
     while start >= 0:
@@ -482,10 +472,8 @@ def parse_profile(reply: Reply) -> ParsedReply:
 
 
 def profile_text(text: str) -> str:
-    """The profile in a reply: the field of the last JSON object that has it, else the whole text.
-
-    Raises ReplyFault for anything else, such as an incomplete object.
-    """
+    """The profile in a reply: the field of the last JSON object that has it, else the whole text. Raises ReplyFault for
+    anything else, such as an incomplete object."""
     whole = whole_object(text)
     objects = [whole] if whole is not None else [each.fields for each in json_objects(text, [PROFILE_FIELD])]
     named = (value for fields in objects for name, value in fields.items() if name_key(name) == PROFILE_FIELD)
@@ -508,10 +496,8 @@ _SENTENCE = re.compile(r"[.!?;\n]+")
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether a text that was cut off ends in a loop: one piece three times or more, or the same few sentences.
-
-    Numbers count as equal, so that numbered lines of the same words are a loop too.
-    """
+    """Whether a text that was cut off ends in a loop: one piece three times or more, or the same few sentences. Numbers
+    count as equal, so that numbered lines of the same words are a loop too."""
     end = " ".join(re.sub(r"\d+", "0", text[-_END:].casefold()).split())[::-1]
     # the border of every prefix (Knuth, Morris and Pratt): the period of a prefix is its length without the border
     borders = [0]

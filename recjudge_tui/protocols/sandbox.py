@@ -240,11 +240,9 @@ class _Namespace(Namespace):
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """An environment in which a template reaches data and the methods listed above, and nothing else of any object.
-
-    The fields of a record win over methods: `slates[0].items`. Any other name is undefined: using it ends the rendering
-    with an error that says what may be used. A name that begins with “_” ends it at once, except a key of a dict.
-    """
+    """An environment in which a template reaches data and the methods listed above, and nothing else of any object. The
+    fields of a record win over methods: `slates[0].items`. Any other name is undefined: using it ends the rendering with
+    an error that says what may be used. A name that begins with “_” ends it at once, except a key of a dict."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 

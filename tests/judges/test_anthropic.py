@@ -175,30 +175,6 @@ async def test_what_is_known_of_another_server_is_not_believed() -> None:
     assert reply.dropped == ()
 
 
-@pytest.mark.parametrize(
-    ("response", "kind", "retry"),
-    [
-        (
-            refused(400, "invalid_request_error", "prompt is too long: 9 tokens > 5 maximum"),
-            "overflow",
-            False,
-        ),
-        (refused(413, "request_too_large", "Request exceeds the maximum size"), "overflow", False),
-        (refused(400, "invalid_request_error", "messages: roles must alternate"), "bad_request", False),
-        (refused(200, "overloaded_error", "Overloaded"), "overloaded", True),
-        (answer(307, b"", "Location: http://127.0.0.1:1/"), "redirect", False),
-        (answer(200, b"[1]"), "bad_body", True),
-        (answer(200, {"content": None}), "bad_body", True),
-        (message("", "model_context_window_exceeded"), "overflow", False),
-        (message("I will not.", "refusal"), "refusal", False),
-        (message('{"reasoning": "so', "max_tokens"), "length", False),
-    ],
-)
-async def test_each_failure_is_classified(response: bytes, kind: str, retry: bool) -> None:
-    error = await one_error(response)
-    assert (error.kind, error.retry) == (kind, retry)
-
-
 async def test_a_model_that_is_not_there_and_a_wrong_key_show_before_the_first_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

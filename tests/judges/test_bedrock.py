@@ -74,15 +74,6 @@ async def test_a_call_is_signed_and_sends_the_schema_as_text(tmp_path: Path) -> 
     assert reply.latency_s
 
 
-async def test_the_shared_prefix_is_marked_for_models_that_cache(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with start("bedrock_api", "--model", CLAUDE, "--log", log) as server:
-        judge = await prepared(server.url, model=CLAUDE)
-        await judge.ask(asking())
-        await judge.close()
-    assert logged(log)[0]["body"]["system"][-1] == {"cachePoint": {"type": "default"}}
-
-
 @pytest.mark.parametrize("parameter", ["temperature", "outputConfig", "cachePoint"])
 async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) -> None:
     with start("bedrock_api", "--model", CLAUDE, "--refuse", parameter) as server:
@@ -124,15 +115,6 @@ async def test_each_fault_has_its_own_error_and_boto_retries_none(fault: str, ki
     assert json.loads(reply.text)["category"] in LABELS
 
 
-async def test_throttling_says_how_long_to_wait() -> None:
-    throttled = answer(429, {"message": "slow"}, "x-amzn-ErrorType: ThrottlingException", "Retry-After: 7")
-    with serving(lambda line, n: throttled) as stub:
-        judge = await prepared(stub.url)
-        error = await call_error(judge)
-        await judge.close()
-    assert (error.kind, error.retry_after) == ("rate_limit", 7.0)
-
-
 async def test_a_prompt_too_long_is_an_overflow() -> None:
     with start("bedrock_api", "--context", 100) as server:
         judge = await prepared(server.url)
@@ -160,20 +142,6 @@ async def test_the_deadline_ends_a_call_that_hangs() -> None:
         error = await call_error(judge)
         await judge.close()
     assert (error.kind, error.retry) == ("timeout", True)
-
-
-async def test_a_dead_endpoint_hands_its_calls_to_the_other() -> None:
-    with serving(lambda line, n: b"") as stub:
-        gone = stub.url
-    with start("bedrock_api") as server:
-        judge = await prepared(gone, server.url)
-        replies = [await judge.ask(asking(f"case {n}")) for n in range(3)]
-        await judge.close()
-        judge = await prepared(gone)
-        error = await call_error(judge)
-        await judge.close()
-    assert len(replies) == 3
-    assert (error.kind, error.retry) == ("connection", True)
 
 
 async def test_what_is_missing_is_named_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,12 +44,6 @@ def test_one_deciding_token_is_normalised_over_the_labels_that_were_seen() -> No
     assert found == pytest.approx(0.6 / 0.9)
 
 
-def test_an_alternative_that_tells_nothing_counts_for_neither() -> None:
-    deciding = entry("Poor", {"Poor": 0.4, "P": 0.3, "Po": 0.1, "Good": 0.1})
-    found = label_confidence(ASKED, POOR, entries(POOR, "Poor", deciding))
-    assert found == pytest.approx(0.5 / 0.6)
-
-
 def test_scores_are_labels_too_and_one_digit_may_be_another() -> None:
     schema = {"properties": {"score": {"type": "integer", "enum": [1, 2, 10]}}}
     request = Request(messages=(), reply_schema=schema, label_field="score")

@@ -29,7 +29,6 @@ from recjudge_tui.judges.http import (
     UnreachableError,
     broken,
     certificates,
-    proxies,
     tls_context,
 )
 from tests.support.servers.process import ROOT
@@ -280,11 +279,6 @@ class TestBodies:
         server.close()
         assert (caught.value.kind, caught.value.retry) == ("timeout", True)
 
-    @pytest.mark.parametrize("charset", ["hex", "undefined", "rot13", "utf-16", "no-such"])
-    def test_the_charset_that_a_server_names_is_ignored(self, charset: str) -> None:
-        headers = {"Content-Type": f"text/html; charset={charset}"}
-        assert Answer(200, httpx.Headers(headers), b"<p>\xff").text == "<p>\ufffd"
-
     @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 50_000])
     def test_json_too_deep_to_read_is_no_json(self, deep: bytes) -> None:
         with pytest.raises(ValueError, match=r"deep|Expecting"):
@@ -457,11 +451,6 @@ class TestNoConnection:
         assert kind is UnreachableError
         assert "through the proxy socks5://127.0.0.1:" in message
         assert "planted-key" not in message
-
-    def test_proxies_have_no_password(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("HTTPS_PROXY", "http://user:planted-key@proxy.test:3128")
-        monkeypatch.setenv("ALL_PROXY", "user:planted-key@other.test:1")
-        assert proxies() == {"https": "http://proxy.test:3128", "all": "other.test:1"}
 
 
 class TestCertificates:

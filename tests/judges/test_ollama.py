@@ -187,30 +187,6 @@ def test_a_low_count_that_a_cache_explains_is_only_recorded(counts: dict[str, in
     assert ("prompt_count_suspicious" in check_prompt_count(LONG, counts, 4096)) == suspicious
 
 
-@pytest.mark.parametrize(
-    ("response", "kind", "retry"),
-    [
-        (answer(503, {"error": "server busy"}), "overloaded", True),
-        (answer(500, {"error": "llama runner process has terminated"}), "server_error", True),
-        (answer(429, {"error": "slow"}, "Retry-After: 2"), "rate_limit", True),
-        (answer(307, b"", "Location: http://127.0.0.1:1/"), "redirect", False),
-        (answer(400, ["odd"]), "bad_request", False),
-        (answer(200, b"<html>"), "bad_body", True),
-        (answer(200, []), "bad_body", True),
-        (answer(200, {"done": True}), "bad_body", True),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "bad_body", True),
-        (chat(""), "empty", True),
-        (chat(None), "empty", True),
-        (chat("", "load"), "empty", True),
-        (chat("<think>hm", "length"), "thinking", False),
-    ],
-)
-async def test_each_failure_has_its_own_error(response: bytes, kind: str, retry: bool) -> None:
-    error = await one_error(response)
-    assert (error.kind, error.retry) == (kind, retry)
-    assert error.retry_after == (2.0 if kind == "rate_limit" else None)
-
-
 async def test_a_model_too_big_for_the_memory_ends_the_run() -> None:
     with serving(scripted(answer(500, {"error": "model requires more system memory (9 GiB)"}))) as stub:
         judge = judge_at(stub.url)

@@ -11,7 +11,6 @@ from recjudge_tui.judges.openai import OpenAIJudge, make
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import curl_command
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
-from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import Script, answer, completion, serving
 
@@ -235,21 +234,6 @@ async def test_a_key_that_was_named_must_be_there() -> None:
     assert "MY_KEY" in error.cause
 
 
-async def test_a_refused_key_is_noticed_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
-    with start("openai_api", "--api-key", "right-key-123") as server:
-        judge = judge_at(server.url)
-        error = await judge_error(judge)
-        await judge.close()
-        monkeypatch.setenv("OPENAI_API_KEY", "right-key-123")
-        judge = judge_at(server.url)
-        await judge.prepare(workload())
-        assert (await judge.ask(asking())).structured
-        await judge.close()
-    assert "OPENAI_API_KEY" in error.title
-    assert PLANTED not in str(error)
-
-
 @pytest.fixture
 def gone() -> str:
     """An address where nothing listens."""
@@ -265,21 +249,6 @@ async def test_no_server_says_what_to_start_and_in_a_call_it_is_worth_a_retry(go
     assert gone in error.title
     assert "Start it" in error.next_step
     assert (call.kind, call.retry) == ("connection", True)
-
-
-async def test_calls_are_spread_over_the_servers_that_live(gone: str) -> None:
-    with start("openai_api") as one, start("openai_api") as two:
-        judge = judge_at(gone, one.url, two.url)
-        identity = await judge.prepare(workload())
-        for server in (one, two):
-            hold(server)
-        asked = asyncio.gather(*(judge.ask(asking(f"case {i}")) for i in range(10)))
-        for server in (one, two):
-            await asyncio.to_thread(wait_until_held, server, 5)
-            allow(server)
-        await asked
-        await judge.close()
-    assert len(identity.endpoints) == 3
 
 
 async def test_a_hosted_server_without_a_model_list_is_taken_as_it_is() -> None:

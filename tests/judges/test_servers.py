@@ -152,17 +152,3 @@ def test_a_url_that_cannot_be_called_is_refused_and_says_why(url: str, fault: st
     assert fault in caught.value.cause
     assert len(str(caught.value)) < 500
     assert "HOST:PORT" in caught.value.next_step
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://[::1]",
-        "http://[::1]:8080/v1",
-        "http://[fe80::1%25eth0]:1",
-        "https://é.example",
-        "http://h:65535",
-    ],
-)
-def test_unusual_urls_that_can_be_called_are_taken(url: str) -> None:
-    assert checked_url(url) == url

@@ -123,18 +123,6 @@ def test_a_winner_is_matched_in_no_other_way(change: dict[str, str], said: str) 
         parsed(**answers(**change))
 
 
-@pytest.mark.parametrize("extra", [{"Accuracy": "B wins"}, {"overall": "Tie"}, {"Positive Impact": "B wins"}])
-def test_an_aspect_named_twice_must_say_the_same(extra: dict[str, str]) -> None:
-    with pytest.raises(ReplyFault, match="is given twice, with different values"):
-        parsed(**answers(), **extra)
-    assert {a.value for a in parsed(**answers(), **dict.fromkeys(extra, "A wins")).answers} == {1.0}
-
-
-def test_two_objects_that_name_different_winners_of_an_aspect_are_a_fault() -> None:
-    with pytest.raises(ReplyFault, match="“accuracy” is given twice, with different values"):
-        parsed(text=f'I weigh {{"accuracy": "B wins"}} first.\n{json.dumps(answers())}')
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -163,18 +151,3 @@ def test_an_aspect_asked_alone_is_not_read_from_other_aspects(name: str) -> None
         assert "aspects" not in text
         assert ("overall" in text) == (aspect == "overall")
         assert shipped(name).aspects_of(aspect)[0].question in text
-
-
-def test_every_aspect_is_adjudicated_by_itself() -> None:
-    ab = by_aspect(parsed("ab", **answers("A wins", inspiration="Tie")))
-    ba = by_aspect(parsed("ba", **answers("B wins", accuracy="A wins", inspiration="Tie")))
-    drafts = {
-        name: PROTOCOL.verdict(FILMS, name, {"ab": ab[name], "ba": ba[name]})
-        for name in ("accuracy", "overall")
-    }
-    assert (drafts["overall"].value, drafts["overall"].order_consistent) == (1.0, True)
-    assert (drafts["accuracy"].value, drafts["accuracy"].order_consistent) == (0.0, False)
-    true_tie = PROTOCOL.verdict(FILMS, "inspiration", {"ab": ab["inspiration"], "ba": ba["inspiration"]})
-    assert (true_tie.value, true_tie.order_consistent) == (0.0, True)
-    failed = PROTOCOL.verdict(FILMS, "overall", {"ab": ab["overall"], "ba": None})
-    assert (failed.state, failed.value) == ("failed", None)

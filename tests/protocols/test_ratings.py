@@ -11,7 +11,7 @@ from recjudge_tui.domain.calls import Answer, Sampling
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.record import voted
-from tests.support.cases import SHOPPER, explained, listed, reply, shipped
+from tests.support.cases import explained, listed, reply, shipped
 
 ABSOLUTE, EXPLANATION = protocol("absolute"), protocol("explanation")
 FILMS = shipped("explanation-media")
@@ -122,26 +122,12 @@ def test_any_text_stays_in_its_frame_and_on_its_line(text: str) -> None:
     assert user.encode()
 
 
-def test_a_list_is_scored_on_the_scale_alone() -> None:
-    request = ABSOLUTE.request(LIST, listed(SHOPPER), "", "", Sampling())
-    assert request.reply_schema["properties"]["score"] == {"type": "number", "minimum": 0.0, "maximum": 1.0}
-    assert request.label_field == ""
-    found = ABSOLUTE.parse(LIST, listed(), reply(reasoning="Fine.", score=0.72), "", "")
-    assert found.answers == (Answer(aspect="overall", value=0.72, label="0.72", reasoning="Fine."),)
-
-
 @pytest.mark.parametrize(
     "score", [-0.01, 1.01, "high", "NaN", True, None, [0.5, 0.6], "72 %", "0_1", "0,5", "٠.٥", 10**400]
 )
 def test_an_answer_outside_the_scale_is_a_fault(score: object) -> None:
     with pytest.raises(ReplyFault):
         ABSOLUTE.parse(LIST, listed(), reply(reasoning="x", score=score), "", "")
-
-
-@pytest.mark.parametrize("score", [0, -0.0, "0", " -0.0 "])
-def test_zero_has_no_sign(score: object) -> None:
-    (answer,) = ABSOLUTE.parse(LIST, listed(), reply(reasoning="x", score=score), "", "").answers
-    assert (str(answer.value), answer.label) == ("0.0", "0")
 
 
 def test_repeated_scores_are_averaged_and_a_failed_one_spoils_them() -> None:

@@ -50,12 +50,10 @@ class ItemEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence that the guidelines use about one list.
-
-    `useful` counts the items that are relevant and not flagged; `good_from` and `partial_from` are the bounds
-    ceil(0.7 n) and ceil(0.4 n) of its n items. `kinds` counts different categories; a diverse list has `kinds_wanted`.
-    `known`: the user has a history. `within` (0..1) ranks lists with the same label.
-    """
+    """The evidence that the guidelines use about one list. `useful` counts the items that are relevant and not flagged;
+    `good_from` and `partial_from` are the bounds ceil(0.7 n) and ceil(0.4 n) of its n items. `kinds` counts different
+    categories; a diverse list has `kinds_wanted`. `known`: the user has a history. `within` (0..1) ranks lists with the
+    same label."""
 
     items: tuple[ItemEvidence, ...]
     findings: tuple[Finding, ...]
@@ -76,9 +74,7 @@ class Evidence:
     @property
     def category(self) -> str:
         """Good: enough useful items, diverse, no issue. Poor: too few useful items, or severe issues. Partial: the rest.
-
-        Without a history, relevance is unknown: the list is Partial, or Poor when it has severe issues.
-        """
+        Without a history, relevance is unknown: the list is Partial, or Poor when it has severe issues."""
         if self.severe or not self.items:
             return POOR
         if not self.known:
@@ -128,10 +124,8 @@ def evidence_of(slate: SlateView, user: UserView, profile: Profile, top_k: int) 
 
 def _item_evidence(item: ItemView, profile: Profile, flagged: bool) -> ItemEvidence:
     """The evidence about one item. It is relevant if it matches the taste better than a third of the user's liked items.
-
     For a shopper it is also relevant if it belongs to one of their categories (weight in the profile at least 0.5), or
-    contains all words of a search of two words or more.
-    """
+    contains all words of a search of two words or more."""
     item_traits = traits(item)
     value = strength(item_traits, profile)
     rank = taste_rank(value, profile)
@@ -146,12 +140,10 @@ def _item_evidence(item: ItemView, profile: Profile, flagged: bool) -> ItemEvide
 
 
 def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: Profile) -> float:
-    """The score within a label, over `length` places; an empty place is worth 0.
-
-    Media: every shown item is worth the same. Of two lists with the same label, users did not prefer the one whose
-    genres are closer to their history (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 *
-    mean worth + 0.1 * kinds / length`. Without a history each item is worth 0.5, or 0 if flagged.
-    """
+    """The score within a label, over `length` places; an empty place is worth 0. Media: every shown item is worth the
+    same. Of two lists with the same label, users did not prefer the one whose genres are closer to their history
+    (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 * mean worth + 0.1 * kinds / length`.
+    Without a history each item is worth 0.5, or 0 if flagged."""
     if profile.media:
         return MIDDLE * len(items) / length
     worth = math.fsum(0.0 if i.flagged else 0.5 if profile.empty else i.worth for i in items)

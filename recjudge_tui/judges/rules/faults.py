@@ -114,9 +114,7 @@ def free_places(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView]) ->
 
 
 def _variant(shopper: Shopper, items: Sequence[ItemView], rng: random.Random) -> Fault | None:
-    """A variant of an item further up that the user does not own, and of a kind that the user neither owns nor
-    compares.
-    """
+    """A variant of an item further up that the user does not own, and of a kind that the user neither owns nor compares."""
     originals = [
         place for place, item in enumerate(items[:-1]) if words(item.title) and not _is_had(shopper, item)
     ]

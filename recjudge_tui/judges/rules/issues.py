@@ -43,10 +43,8 @@ _LONGER = 4  # a title needs this many words before the same title with one more
 
 @dataclass(frozen=True)
 class Finding:
-    """An issue with one item. `place` is the item's place in the list, from 1; `reason` is a sentence.
-
-    `weight` counts towards the severity of the list's issues: 1, or 0.5 for another product of a consumable's kind.
-    """
+    """An issue with one item. `place` is the item's place in the list, from 1; `reason` is a sentence. `weight` counts
+    towards the severity of the list's issues: 1, or 0.5 for another product of a consumable's kind."""
 
     place: int
     issue: str
@@ -56,12 +54,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Holdings:
-    """What a user has according to their events.
-
-    `ids` and `titles` cover everything bought, used or rated; `works` are media by their titles without the edition;
-    `durables` holds the latest purchase per kind, `supplies` the stock per consumable, and `compared` the kinds of
-    durable that the user is still choosing from.
-    """
+    """What a user has according to their events. `ids` and `titles` cover everything bought, used or rated; `works` are
+    media by their titles without the edition; `durables` holds the latest purchase per kind, `supplies` the stock per
+    consumable, and `compared` the kinds of durable that the user is still choosing from."""
 
     media: bool
     now: datetime | None
@@ -115,11 +110,9 @@ def holdings_of(user: UserView) -> Holdings:
 
 
 def findings(slate: SlateView, user: UserView, profile: Profile) -> tuple[Finding, ...]:
-    """The findings of a list in the order of its items.
-
-    The first match counts: already owned, durable-goods redundancy, consumable pacing, minimum-variation redundancy
-    (the later of two variants), off-category. A durable that the user is still choosing is never redundant.
-    """
+    """The findings of a list in the order of its items. The first match counts: already owned, durable-goods redundancy,
+    consumable pacing, minimum-variation redundancy (the later of two variants), off-category. A durable that the user is
+    still choosing is never redundant."""
     holdings = holdings_of(user)
     keys = [variant_key(item, holdings.media) for item in slate.items]
     result = []
@@ -177,11 +170,9 @@ def _days_ago(days: float) -> str:
 
 
 def _compared(user: UserView, durables: dict[str, ShownEvent], now: datetime | None) -> frozenset[str]:
-    """Kinds of durable viewed or searched for within 60 days of the latest event.
-
-    If one was bought, only later events count, and views of the bought item do not. If none was bought, the user must
-    have viewed two different models or searched for the kind.
-    """
+    """Kinds of durable viewed or searched for within 60 days of the latest event. If one was bought, only later events
+    count, and views of the bought item do not. If none was bought, the user must have viewed two different models or
+    searched for the kind."""
     models: dict[str, set[str]] = {}
     compared: set[str] = set()
     for event in (*user.clicks, *user.searches):
@@ -209,11 +200,9 @@ def _supply_key(item: ItemView, kind: Consumable) -> object:
 
 
 def _supplies(bought: list[ShownEvent], now: datetime | None) -> dict[object, Supply]:
-    """The stock of each consumable from `bought`, oldest first. A pack is opened when the one before is used up.
-
-    The user's own pace limits the estimate: with at least two gaps of a week or more between purchases of a kind, the
-    stock lasts at most the median gap from the last purchase.
-    """
+    """The stock of each consumable from `bought`, oldest first. A pack is opened when the one before is used up. The
+    user's own pace limits the estimate: with at least two gaps of a week or more between purchases of a kind, the stock
+    lasts at most the median gap from the last purchase."""
     ends: dict[object, float] = {}
     ages: dict[object, list[float]] = {}
     supplies: dict[object, Supply] = {}
@@ -241,11 +230,9 @@ def _pace(ages: list[float]) -> float | None:
 
 
 def _early_refill(place: int, item: ItemView, kind: Consumable, holdings: Holdings) -> Finding | None:
-    """A refill while most of the stock is left.
-
-    It is too early if the stock lasts more than 21 days, and more than half a pack for the same product (of any size
-    or scent), or three quarters for another product of the kind. The latter counts half, since people change brands.
-    """
+    """A refill while most of the stock is left. It is too early if the stock lasts more than 21 days, and more than half
+    a pack for the same product (of any size or scent), or three quarters for another product of the kind. The latter
+    counts half, since people change brands."""
     supply = holdings.supplies.get(_supply_key(item, kind))
     if supply is None:
         return None

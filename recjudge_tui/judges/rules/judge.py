@@ -96,13 +96,10 @@ class Subject:
 
 
 def answer(material: Material, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A reply with every property of the schema, in the schema's order.
-
-    Known fields: a string without choices (reasoning), `flagged_items`, string choices of Good/Partial/Poor
-    Match, of Set 1/Set 2/Tie or A wins/B wins/Tie, and numbers (choices, or bounds, by default 0..1). A number
-    scores the explanation if the case has one, else the list. Raises CallError (`unsupported`) for any other
-    field, and when the case lacks what a field needs.
-    """
+    """A reply with every property of the schema, in the schema's order. Known fields: a string without choices
+    (reasoning), `flagged_items`, string choices of Good/Partial/Poor Match, of Set 1/Set 2/Tie or A wins/B wins/Tie, and
+    numbers (choices, or bounds, by default 0..1). A number scores the explanation if the case has one, else the list.
+    Raises CallError (`unsupported`) for any other field, and when the case lacks what a field needs."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or not properties:
         raise unsupported("the reply's schema has no fields")
@@ -159,11 +156,9 @@ def _label(name: str, choices: list[str], subject: Subject) -> str:
 
 
 def winner(aspect: str, subject: Subject) -> int:
-    """1 if the first list is better on an aspect, -1 if the second is, 0 if they differ by at most `TIE_MARGIN`.
-
-    Each list's value is computed on its own, so swapping the lists swaps the answer exactly. The score of a whole
-    list stays within its label's third of 0..1, so the list with the worse label never wins.
-    """
+    """1 if the first list is better on an aspect, -1 if the second is, 0 if they differ by at most `TIE_MARGIN`. Each
+    list's value is computed on its own, so swapping the lists swaps the answer exactly. The score of a whole list stays
+    within its label's third of 0..1, so the list with the worse label never wins."""
     first, second = _lists(aspect, subject, 2)
     difference = aspect_value(aspect, first) - aspect_value(aspect, second)
     return 0 if abs(difference) <= TIE_MARGIN else 1 if difference > 0 else -1

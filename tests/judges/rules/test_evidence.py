@@ -7,7 +7,7 @@ import pytest
 from recjudge_tui.domain.material import ItemView
 from recjudge_tui.judges.rules.evidence import GOOD, PARTIAL, POOR, bounds
 from recjudge_tui.judges.rules.profile import profile_of, strength, taste_rank, traits
-from tests.support.rules_material import bought, clicked, item, list_evidence, rated, searched, user
+from tests.support.rules_material import bought, item, list_evidence, rated, searched, user
 
 KINDS = ("Tea", "Honey", "Biscuits")
 SHOPPER = user(*(bought(item(f"{kind} of the House {n}", kind), 10 + n) for kind in KINDS for n in range(2)))
@@ -26,13 +26,6 @@ def test_bounds(k: int, good: int, partial: int) -> None:
     assert bounds(k) == (good, partial)
 
 
-@pytest.mark.parametrize(("fitting", "others", "expected"), [
-    (7, 0, GOOD), (2, 0, GOOD), (1, 0, GOOD), (1, 1, PARTIAL), (2, 2, PARTIAL), (1, 3, POOR), (0, 2, POOR), (0, 0, POOR),
-])  # fmt: skip
-def test_a_short_list_is_judged_by_its_own_length(fitting: int, others: int, expected: str) -> None:
-    assert list_evidence(SHOPPER, *shelf(fitting, others), top_k=10).category == expected
-
-
 def test_one_issue_caps_at_partial_and_more_than_a_third_is_severe() -> None:
     items = shelf(10, 0)
     assert list_evidence(SHOPPER, *items).category == GOOD
@@ -46,14 +39,6 @@ def test_scores_keep_to_the_third_of_their_label() -> None:
         evidence = list_evidence(SHOPPER, *shelf(count, 10 - count))
         step = (POOR, PARTIAL, GOOD).index(evidence.category)
         assert step / 3 <= evidence.score <= (step + 1) / 3
-
-
-def test_good_needs_variety_where_the_user_has_some() -> None:
-    teas = [item(f"Fine Tea {n}", "Tea") for n in range(10)]
-    evidence = list_evidence(SHOPPER, *teas)
-    assert (evidence.useful, evidence.category, evidence.diverse) == (10, PARTIAL, False)
-    tea_lover = user(*(bought(item(f"Tea of the House {n}", "Tea"), n + 1) for n in range(5)))
-    assert list_evidence(tea_lover, *teas).category == GOOD
 
 
 def test_disliked_categories_count_against() -> None:
@@ -72,31 +57,10 @@ def test_recent_events_weigh_more() -> None:
     assert profile.categories["tea"] == pytest.approx(2 * profile.categories["honey"])
 
 
-@pytest.mark.parametrize(
-    "signs",
-    [
-        {"clicks": (clicked(item("Seen", "Jam")),)},
-        {"browsed": ("Jam",)},
-        {"searches": (searched("plum jam"),)},
-    ],
-)
-def test_looks_alone_make_a_profile(signs: dict[str, object]) -> None:
-    evidence = list_evidence(user(**signs), item("Plum Jam", "Jam"), item("Bolt"), top_k=2)
-    assert evidence.known
-    assert [i.relevant for i in evidence.items] == [True, False]
-
-
 def test_standing_is_a_place_among_the_own_history() -> None:
     profile = profile_of(user(*(rated(item(f"F{n}", "Drama|War" if n % 2 else "Drama")) for n in range(10))))
     assert taste_rank(0.0, profile) == 0.0
     assert 0 < taste_rank(1e-6, profile) < taste_rank(1.2, profile) < taste_rank(9.0, profile) < 1
-
-
-def test_without_any_history_only_the_list_is_judged() -> None:
-    things = [item(f"Thing {n}", f"Kind {n}") for n in range(10)]
-    assert list_evidence(user(), *things).category == PARTIAL
-    assert list_evidence(user(), *things[:6], *things[:4]).category == POOR
-    assert not list_evidence(user(), *things).known
 
 
 def test_what_was_searched_for_is_relevant() -> None:

@@ -139,31 +139,6 @@ def test_refills_are_paced_by_the_size_of_the_pack(pack: str, days: float, early
     )
 
 
-@pytest.mark.parametrize(
-    ("title", "other"),
-    [
-        ("Bio Laundry Detergent, 80 washes", "Colour Laundry Detergent, 40 washes"),
-        ("Dishwasher Tablets, 60 tablets", "All-in-One Dishwasher Tablets, Pack of 30"),
-        ("Vitamin C, 120 capsules", "Vitamin C, 60 capsules"),
-    ],
-)
-def test_other_measures(title: str, other: str) -> None:
-    assert issues(user(bought(item(title, "Home"), 15)), item(other, "Home")) == [(1, PACING)]
-    assert issues(user(bought(item(title, "Home"), 170)), item(other, "Home")) == []
-
-
-@pytest.mark.parametrize(("days", "early"), [(10, True), (20, True), (26, False), (40, False)])
-def test_the_same_product_again_may_come_when_half_of_it_is_used_up(days: float, early: bool) -> None:
-    other_pack = item("Curl Shampoo, Coconut, 400 ml", "Shampoo", "Quill")
-    assert issues(user(bought(SHAMPOO, days)), other_pack) == ([(1, PACING)] if early else [])
-
-
-def test_a_refill_three_weeks_ahead_is_no_fault() -> None:
-    assert (
-        issues(user(bought(item("Baby Wipes, 64 pieces", "Baby"), 1)), item("Baby Wipes Pack", "Baby")) == []
-    )
-
-
 def test_the_users_own_pace_takes_precedence_over_the_estimate() -> None:
     big = item("Curl Shampoo, 750 ml", "Shampoo", "Quill")
     assert issues(user(bought(big, 10)), SHAMPOO) == [(1, PACING)]
@@ -209,40 +184,12 @@ def test_another_edition_of_a_rated_film_is_already_owned() -> None:
     assert issues(viewer, *others) == []
 
 
-TWO_KETTLES = (KETTLE, item("Electric Kettle 1.7 l, Black", "Kitchen Appliances", "Corrick"))
-
-
-@pytest.mark.parametrize(
-    ("looks", "compares"),
-    [
-        ({"clicks": (clicked(KETTLE, 3), clicked(OTHER_KETTLE, 4))}, True),
-        ({"searches": (searched("best kettle", 3),)}, True),
-        ({"clicks": (clicked(KETTLE, 3), clicked(KETTLE, 4))}, False),  # one model, looked at twice
-        ({"clicks": (clicked(KETTLE, 90), clicked(OTHER_KETTLE, 91))}, False),
-        ({"clicks": (clicked(SHAMPOO, 3), clicked(TEA, 4))}, False),
-    ],
-)
-def test_variants_of_what_is_being_compared_are_no_redundancy(
-    looks: dict[str, tuple[ShownEvent, ...]], compares: bool
-) -> None:
-    shopper = user(bought(TEA, 20), **looks)
-    assert ((2, VARIATION) in issues(shopper, *TWO_KETTLES)) is not compares
-
-
 def test_nothing_is_off_category_for_a_broad_shopper() -> None:
     tyre = item("Winter Tyre", "Car Parts")
     fields = ("Tea", "Jam", "Soap", "Books", "Garden", "Toys")
     assert issues(user(*(bought(item(f"Some {f}", f), 2) for f in fields)), tyre) == []
     under_one_roof = user(*(bought(item(f"Some {f}", f"Home > Pantry > {f}"), 2) for f in fields))
     assert issues(under_one_roof, tyre) == [(1, OFF_CATEGORY)]
-
-
-def test_off_category_needs_a_clear_profile() -> None:
-    tyre = item("Winter Tyre", "Car Parts")
-    teas = [bought(item(f"Tea No. {n}", "Tea"), n + 1) for n in range(3)]
-    assert issues(user(*teas), tyre) == [(1, OFF_CATEGORY)]
-    assert issues(user(*teas[:2]), tyre) == []
-    assert issues(user(*teas), item("Anything")) == []
 
 
 @pytest.mark.parametrize(

@@ -167,13 +167,6 @@ def test_a_prompt_repeated_in_the_completion_is_not_the_answer() -> None:
         category(json.dumps(LIST.examples[1].reply), structured=True)
 
 
-def test_line_breaks_and_tabs_in_strings_are_kept() -> None:
-    text = GOOD.replace('"r"', '"one\n\ntwo\tthree"')
-    for whole in (text, f"```json\n{text}\n```"):
-        fields, _ = read_fields(LIST, reply(whole), LIST.aspects)
-        assert (fields["reasoning"], fields["category"]) == ("one\n\ntwo\tthree", "Good Match")
-
-
 THINKING = (
     ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<THOUGHT>", "</THOUGHT>"), ("<thoughts>", "</thoughts>"),
     ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"), ("<seed:think>", "</seed:think>"),
@@ -199,10 +192,6 @@ def test_no_label_is_read_in_the_thinking(begin: str, end: str, thought: str) ->
     for text in unanswered:
         with pytest.raises(ReplyFault):
             category(text)
-
-
-def test_thinking_tags_in_a_text_of_the_answer_are_text() -> None:
-    assert category(GOOD.replace('"r"', '"<think>it fits"'))[0] == "Good Match"
 
 
 SAER_FORM = """CATEGORY: Partial Match
