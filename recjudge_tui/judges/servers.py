@@ -216,11 +216,11 @@ def content_of(
     message: Message, text: Callable[[str], dict[str, Any]], image: Callable[[PlacedImage], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Texts and images in the order in which they are read, each in the vendor's form. Blank texts are refused by some."""
-    parts = (message.parts() if message.images else (message.content,)) or ()
+    parts = message.parts() if message.images else (message.content,)
     return [
         text(sound_text(part)) if isinstance(part, str) else image(part)
         for part in parts
-        if not (isinstance(part, str) and message.images and not part.strip())
+        if not isinstance(part, str) or part.strip() or not message.images
     ]
 
 
@@ -424,17 +424,17 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         self._timeout_s = workload.timeout_s
         self._look_up_key()
         facts: list[Facts] = []
-        failures: list[UnreachableError] = []
+        faults: list[UnreachableError] = []
         for url in self.urls:
             try:
                 facts.append(await self._inspect(url))
             except UnreachableError as error:
                 self._endpoints.set_aside(url)
-                failures.append(error)
+                faults.append(error)
+        if advised := next((f for f in faults if f.next_step and not facts), None):
+            raise JudgeError(advised.title, advised.cause, advised.next_step)
         if not facts:
-            if advised := next((failure for failure in failures if failure.next_step), None):
-                raise JudgeError(advised.title, advised.cause, advised.next_step)
-            raise self._no_server("; ".join(dict.fromkeys(failure.cause for failure in failures)))
+            raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
         return facts
 
     @abstractmethod
