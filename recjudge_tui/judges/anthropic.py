@@ -11,7 +11,7 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.refusals import CallTarget, ends_a_run, error_of, sound_text
-from recjudge_tui.judges.replies import Said, bad_body
+from recjudge_tui.judges.replies import Said, bad_body, part_of
 from recjudge_tui.judges.servers import (
     BatchJudge,
     as_base64,
@@ -137,24 +137,21 @@ class AnthropicJudge(BatchJudge[int | None]):
         blocks: dict[str, dict[str, Any]] = {}
         counts: dict[str, Any] = {}
         for event in events:
-            kind, at, delta = event.get("type"), str(event.get("index")), event.get("delta")
-            delta = delta if isinstance(delta, dict) else {}
+            kind, at, delta = event.get("type"), str(event.get("index")), part_of(event, "delta")
             if kind == "error":
                 return event
-            if kind == "message_start" and isinstance(event.get("message"), dict):
-                message = event["message"]
-            elif kind == "content_block_start" and isinstance(event.get("content_block"), dict):
-                blocks[at] = dict(event["content_block"])
+            if kind == "message_start":
+                message = part_of(event, "message")
+            elif kind == "content_block_start":
+                blocks[at] = dict(part_of(event, "content_block"))
             elif kind == "content_block_delta":
                 block = blocks.setdefault(at, {})
                 for name in ("text", "thinking"):
                     block[name] = sound_text(block.get(name)) + sound_text(delta.get(name))
             elif kind == "message_delta":
                 message |= delta
-            for place in (message.get("usage"), event.get("usage")):
-                counts |= {
-                    k: v for k, v in (place if isinstance(place, dict) else {}).items() if v is not None
-                }
+            for place in (message, event):
+                counts |= {k: v for k, v in part_of(place, "usage").items() if v is not None}
         if not message.get("stop_reason"):
             return {}
         return {**message, "content": list(blocks.values()), "usage": counts}

@@ -152,7 +152,9 @@ def _made_pool(proxy: str, *, secure: bool) -> httpcore2.AsyncConnectionPool:
         if not proxy:
             return _Pool(context, max_connections=None, keepalive_expiry=IDLE_S)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        return httpx.AsyncHTTPTransport(verify=context or False, limits=limits, proxy=httpx.Proxy(proxy))._pool
+        return httpx.AsyncHTTPTransport(
+            verify=context or False, limits=limits, proxy=httpx.Proxy(proxy)
+        )._pool
 
 
 # ---- connections -------------------------------------------------------------------------------------------------

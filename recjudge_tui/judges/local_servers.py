@@ -17,7 +17,7 @@ from recjudge_tui.judges.http import Client
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.openai import api_root
 from recjudge_tui.judges.refusals import CallTarget, sound_text
-from recjudge_tui.judges.replies import json_object
+from recjudge_tui.judges.replies import json_object, list_of
 
 WITHIN_S = 1.0
 MOST_MODELS = 200
@@ -103,16 +103,15 @@ async def _compatible(url: str, name: str, timeout_s: float) -> LocalServer | No
     client = Client()
     try:
         response = await client.send("GET", f"{url}/models", timeout_s=timeout_s)
-        listed = json_object(response, CallTarget(url, "", ""), "the server's").get("data")
+        answered = json_object(response, CallTarget(url, "", ""), "the server's")
     except (CallError, JudgeError):
         return None
     finally:
         await client.aclose()
-    if response.status_code != 200 or not isinstance(listed, list):
+    if response.status_code != 200 or not isinstance(answered.get("data"), list):
         return None
-    entries = [
-        entry for entry in listed[:MOST_MODELS] if isinstance(entry, dict) and sound_text(entry.get("id"))
-    ]
+    listed = list_of(answered, "data")[:MOST_MODELS]
+    entries = [entry for entry in listed if isinstance(entry, dict) and sound_text(entry.get("id"))]
     owner = sound_text(entries[0].get("owned_by")) if entries else ""
     judges = tuple((f"openai:{one_line(sound_text(entry['id']), 200)}", "") for entry in entries)
     return LocalServer(_OWNERS.get(owner, name), url, judges, (url,))

@@ -31,7 +31,7 @@ from recjudge_tui.judges.refusals import (
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import Said, bad_body, json_object
+from recjudge_tui.judges.replies import Said, bad_body, json_object, list_of, part_of
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
@@ -128,16 +128,13 @@ class OllamaJudge(HttpJudge[ServedModel]):
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
         shown = await self._asked(url, "/api/show", {"model": self._model})
-        info, capabilities = shown.get("model_info"), shown.get("capabilities")
-        lengths = [
-            v for k, v in (info.items() if isinstance(info, dict) else ()) if k.endswith(".context_length")
-        ]
+        lengths = [v for k, v in part_of(shown, "model_info").items() if k.endswith(".context_length")]
         return ServedModel(
             url,
             one_line(sound_text(version.get("version")), 40),
             installed,
             next(filter(None, map(whole, lengths)), None),
-            [_line(word) for word in (capabilities if isinstance(capabilities, list) else ())],
+            list(map(_line, list_of(shown, "capabilities"))),
         )
 
     async def _asked(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -230,9 +227,8 @@ class OllamaJudge(HttpJudge[ServedModel]):
         """The answer that came as a stream of lines. A stream that ends before its last line has no message."""
         texts = {"content": "", "thinking": ""}
         for event in events:
-            part = event.get("message")
             for name in texts:
-                texts[name] += sound_text(part.get(name)) if isinstance(part, dict) else ""
+                texts[name] += sound_text(part_of(event, "message").get(name))
         return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 
@@ -348,8 +344,7 @@ def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
 
 
 def _model(model: dict[str, Any]) -> InstalledModel:
-    given = model.get("details")
-    details = given if isinstance(given, dict) else {}
+    details = part_of(model, "details")
     return InstalledModel(
         name=_line(model.get("model") or model.get("name")),
         digest=_line(model.get("digest")),

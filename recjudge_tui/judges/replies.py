@@ -181,6 +181,18 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
     raise error
 
 
+def part_of(entry: object, name: str) -> dict[str, Any]:
+    """The object under a name; empty if there is none."""
+    part = entry.get(name) if isinstance(entry, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def list_of(entry: object, name: str) -> list[Any]:
+    """The list under a name; empty if there is none."""
+    part = entry.get(name) if isinstance(entry, dict) else None
+    return part if isinstance(part, list) else []
+
+
 def looks_like_object(text: str) -> bool:
     stripped = text.strip()
     return stripped.startswith("{") and stripped.endswith("}")
