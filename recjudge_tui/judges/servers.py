@@ -196,6 +196,7 @@ _DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
 # Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
 # and so does Azure. The bounds are checked when the reply is read.
 _BOUNDS = ("minimum", "maximum", "maxLength", "maxItems")
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class RequestBody(NamedTuple):
@@ -209,7 +210,7 @@ class RequestBody(NamedTuple):
 
 def written(body: Mapping[str, Any]) -> bytes:
     """The body as JSON. Characters that UTF-8 cannot hold become question marks."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _as_json(body).encode("utf-8", "replace")
 
 
 def content_of(
