@@ -11,7 +11,7 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.refusals import CallTarget, ends_a_run, error_of, sound_text
-from recjudge_tui.judges.replies import Said, bad_body
+from recjudge_tui.judges.replies import Said, bad_body, part_of
 from recjudge_tui.judges.servers import (
     BatchJudge,
     as_base64,
@@ -37,10 +37,8 @@ def api_root(url: str) -> str:
 
 
 class AnthropicJudge(BatchJudge[int | None]):
-    """One model. The instructions shared by all calls are marked for the server's prefix cache.
-
-    This API has no seed, so none is sent. Its input tokens are those that the cache neither served nor stored.
-    """
+    """One model. The instructions shared by all calls are marked for the server's prefix cache. This API has no seed, so
+    none is sent. Its input tokens are those that the cache neither served nor stored."""
 
     chat_path = batch_path = "/v1/messages"
     default_key = "ANTHROPIC_API_KEY"
@@ -60,11 +58,8 @@ class AnthropicJudge(BatchJudge[int | None]):
         self._headers["anthropic-version"] = VERSION
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for the model's context length.
-
-        Raises JudgeError when the key is missing or refused, when no server answers, or when one says that it
-        has no such model. A server without information on models is accepted.
-        """
+        """Ask each server for the model's context length. Raises JudgeError when the key is missing or refused, when no
+        server answers, or when one says that it has no such model. A server without information on models is accepted."""
         contexts = await self._inspect_servers(workload)
         self._apply(workload.known)
         return Identity(
@@ -142,24 +137,21 @@ class AnthropicJudge(BatchJudge[int | None]):
         blocks: dict[str, dict[str, Any]] = {}
         counts: dict[str, Any] = {}
         for event in events:
-            kind, at, delta = event.get("type"), str(event.get("index")), event.get("delta")
-            delta = delta if isinstance(delta, dict) else {}
+            kind, at, delta = event.get("type"), str(event.get("index")), part_of(event, "delta")
             if kind == "error":
                 return event
-            if kind == "message_start" and isinstance(event.get("message"), dict):
-                message = event["message"]
-            elif kind == "content_block_start" and isinstance(event.get("content_block"), dict):
-                blocks[at] = dict(event["content_block"])
+            if kind == "message_start":
+                message = part_of(event, "message")
+            elif kind == "content_block_start":
+                blocks[at] = dict(part_of(event, "content_block"))
             elif kind == "content_block_delta":
                 block = blocks.setdefault(at, {})
                 for name in ("text", "thinking"):
                     block[name] = sound_text(block.get(name)) + sound_text(delta.get(name))
             elif kind == "message_delta":
                 message |= delta
-            for place in (message.get("usage"), event.get("usage")):
-                counts |= {
-                    k: v for k, v in (place if isinstance(place, dict) else {}).items() if v is not None
-                }
+            for place in (message, event):
+                counts |= {k: v for k, v in part_of(place, "usage").items() if v is not None}
         if not message.get("stop_reason"):
             return {}
         return {**message, "content": list(blocks.values()), "usage": counts}

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from recjudge_tui.judges.http import (
     whole_answer,
 )
 from recjudge_tui.judges.refusals import CallTarget, error_in_body, error_of, failure, sound_text
-from recjudge_tui.judges.replies import json_object
+from recjudge_tui.judges.replies import json_object, list_of, part_of
 from recjudge_tui.judges.servers import BatchAccess
 from recjudge_tui.version import USER_AGENT
 
@@ -127,11 +127,10 @@ def read_result(line: bytes) -> ResultLine:
             return ResultLine(custom_id, _bytes(result.get("message")))
         if kind in ("expired", "canceled"):
             error = {"type": kind, "message": f"The provider reports: {kind}."}
-        inner = error.get("error") if isinstance(error, dict) else None
+        inner = part_of(result, "error").get("error")
         shown: object = {"error": inner or error or "errored"}
     elif "response" in content or "error" in content:
-        response, error = content.get("response"), content.get("error")
-        response = response if isinstance(response, dict) else {}
+        response, error = part_of(content, "response"), content.get("error")
         status, body = whole(response.get("status_code")), response.get("body")
         if error is None and body is not None and status in (None, 200):
             return ResultLine(custom_id, _bytes(body))
@@ -157,11 +156,8 @@ def _bytes(body: object) -> bytes:
 
 
 class RemoteBatch(NamedTuple):
-    """A batch as the server describes it. `status` is the server's word for its state; `over`: no more answers will
-    come.
-
-    If `ours` is False, it may belong to somebody else. `created` is in seconds since 1970 by the server's clock.
-    """
+    """A batch as the server describes it. `status` is the server's word for its state; `over`: no more answers will come.
+    If `ours` is False, it may belong to somebody else. `created` is in seconds since 1970 by the server's clock."""
 
     id: str
     status: str
@@ -176,11 +172,9 @@ class RemoteBatch(NamedTuple):
 
 
 class BatchServer(ABC):
-    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError.
-
-    The key goes to no other server: redirects are not followed, and addresses in answers are not used. `cursor` is the
-    parameter that asks for the next page of a list.
-    """
+    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError. The key goes to no
+    other server: redirects are not followed, and addresses in answers are not used. `cursor` is the parameter that asks
+    for the next page of a list."""
 
     shape: Shape
     path: str
@@ -211,9 +205,7 @@ class BatchServer(ABC):
 
     @abstractmethod
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        """The batches made from this file or with this mark; if the server stores neither, all batches since that
-        time.
-        """
+        """The batches made from this file or with this mark; if the server stores neither, all batches since that time."""
 
     def fetch(self, remote_id: str) -> RemoteBatch:
         return self._remote(patiently(lambda: self._json("GET", f"{self.path}/{remote_id}")))
@@ -253,7 +245,7 @@ class BatchServer(ABC):
         params: dict[str, Any] = {"limit": 100}
         for _ in range(PAGES):
             page = patiently(lambda: self._json("GET", self.path, params=params))  # noqa: B023 - called at once
-            entries = [entry for entry in page.get("data") or () if isinstance(entry, dict)]
+            entries = [entry for entry in list_of(page, "data") if isinstance(entry, dict)]
             yield from entries
             last = page.get("last_id") or (entries[-1].get("id") if entries else None)
             if not page.get("has_more") or not last:
@@ -309,17 +301,15 @@ class OpenAIBatches(BatchServer):
 
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
         for entry in self._pages():
-            metadata = entry.get("metadata")
-            marked = isinstance(metadata, dict) and metadata.get("recjudge") == mark
-            if marked or entry.get("input_file_id") == file_id:
+            if part_of(entry, "metadata").get("recjudge") == mark or entry.get("input_file_id") == file_id:
                 yield self._remote(entry)
 
     def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
-        counts, errors = _part(entry, "request_counts"), _part(entry, "errors").get("data")
+        counts = part_of(entry, "request_counts")
         status, created = str(entry.get("status") or ""), entry.get("created_at")
         messages = [
             one_line(f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message"), 200)
-            for e in errors or ()
+            for e in list_of(part_of(entry, "errors"), "data")
             if isinstance(e, dict)
         ]
         more = [f"{len(messages) - 3} more"] if len(messages) > 3 else []
@@ -354,7 +344,7 @@ class AnthropicBatches(BatchServer):
             yield remote
 
     def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
-        counts = {k: whole(v) or 0 for k, v in _part(entry, "request_counts").items()}
+        counts = {k: whole(v) or 0 for k, v in part_of(entry, "request_counts").items()}
         status, remote_id = str(entry.get("processing_status") or ""), _id(entry, "batch")
         try:
             created = datetime.fromisoformat(str(entry.get("created_at")).replace("Z", "+00:00")).timestamp()
@@ -396,11 +386,6 @@ def patiently(action: Callable[[], Any]) -> Any:
             wait = 0.5 * 2**attempt if error.retry_after is None else error.retry_after
             time.sleep(min(wait, LONGEST_WAIT_S))
     raise AssertionError
-
-
-def _part(entry: Mapping[str, Any], name: str) -> dict[str, Any]:
-    part = entry.get(name)
-    return part if isinstance(part, dict) else {}
 
 
 def _id(answer: dict[str, Any], what: str) -> str:

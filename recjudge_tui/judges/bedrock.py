@@ -59,10 +59,8 @@ _CACHING = ("anthropic.", "amazon.nova")
 
 
 def make(spec: JudgeSpec) -> BedrockJudge:
-    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made.
-
-    `--base-url` names another endpoint than the region's. Raises UsageError for a bad base URL.
-    """
+    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made. `--base-url` names another
+    endpoint than the region's. Raises UsageError for a bad base URL."""
     return BedrockJudge(spec.spec, spec.target, tuple(map(checked_url, spec.base_urls)))
 
 
@@ -93,10 +91,8 @@ class BedrockJudge(VendorJudge):
         require_trust(self.secrets())
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Find credentials and region. Only the first call shows whether the model can be used.
-
-        Raises JudgeError when boto3 is not installed, or there are no credentials or no region.
-        """
+        """Find credentials and region. Only the first call shows whether the model can be used. Raises JudgeError when
+        boto3 is not installed, or there are no credentials or no region."""
         self._timeout_s = workload.timeout_s
         self.check_trust()
         try:
@@ -223,10 +219,8 @@ class Secrets(NamedTuple):
 
 
 def open_clients(urls: tuple[str, ...], timeout_s: float, concurrency: int) -> tuple[dict[str, Any], Secrets]:
-    """A client for each URL (by default the region's own), and the secrets they sign with.
-
-    Raises ModuleNotFoundError without boto3, JudgeError without credentials or region.
-    """
+    """A client for each URL (by default the region's own), and the secrets they sign with. Raises ModuleNotFoundError
+    without boto3, JudgeError without credentials or region."""
     import boto3
     import botocore.exceptions
     from botocore.config import Config

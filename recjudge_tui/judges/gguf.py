@@ -218,10 +218,9 @@ def _cores() -> int:
 
 
 async def _free_cores() -> int:
-    """The cores that other programs leave alone; -1 for all, of which llama.cpp knows best how many it can use. Its threads
-    wait for each other hundreds of times a token, so one too many holds up all (two on two busy cores: a fifth of the speed
-    of one).
-    """
+    """The cores that other programs leave alone; -1 for all, of which llama.cpp knows best how many it can use. Its
+    threads wait for each other hundreds of times a token, so one too many holds up all (two on two busy cores: a fifth of
+    the speed of one)."""
 
     def idle_s() -> float:
         ticks = Path("/proc/stat").read_text().split(maxsplit=5)[4]
@@ -237,10 +236,9 @@ async def _free_cores() -> int:
 
 
 def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:
-    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply is
-    asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not suffice.
-    Raises JudgeError if it does not suffice for one.
-    """
+    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply
+    is asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not
+    suffice. Raises JudgeError if it does not suffice for one."""
     need = workload.longest_prompt_tokens + 2 * workload.max_tokens + MARGIN
     context = -(-need // STEP) * STEP
     context = min(context, model.context) if model.context else context
@@ -378,8 +376,7 @@ class FoundFile(NamedTuple):
 
 def found_files(*, ollama: bool = True) -> list[FoundFile]:
     """The language models in the working folder and in those of LM Studio, Hugging Face, llama.cpp and Ollama (unless its
-    server answers, which offers them itself). Nothing is loaded; unreadable files and those of other models are left out.
-    """
+    server answers, which offers them itself). Nothing is loaded; unreadable files and those of other models are left out."""
     found: list[FoundFile] = []
     for place, label, path in _usual_files(ollama):
         with suppress(JudgeError):

@@ -16,7 +16,7 @@ import ssl
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,12 +94,10 @@ class Client:
         content: bytes | None = None,
         timeout_s: float,
     ) -> Answer:
-        """Send one request and return the complete answer, whatever its status, within `timeout_s` seconds.
-
-        Nothing is sent twice. Raises UnreachableError when no connection can be made, else CallError: `timeout`,
-        `connection` (lost before the answer) or `bad_body` (the answer was cut short, too large, or is not HTTP). All of
-        them are worth a retry. Raises JudgeError if the proxy or the certificates cannot be used.
-        """
+        """Send one request and return the complete answer, whatever its status, within `timeout_s` seconds. Nothing is
+        sent twice. Raises UnreachableError when no connection can be made, else CallError: `timeout`, `connection` (lost
+        before the answer) or `bad_body` (the answer was cut short, too large, or is not HTTP). All of them are worth a
+        retry. Raises JudgeError if the proxy or the certificates cannot be used."""
         try:
             return await within(timeout_s, self._exchange(method, httpx.URL(url), headers, content))
         except asyncio.TimeoutError:
@@ -153,9 +151,10 @@ def _made_pool(proxy: str, *, secure: bool) -> httpcore2.AsyncConnectionPool:
         context = tls_context() if secure or proxy else None
         if not proxy:
             return _Pool(context, max_connections=None, keepalive_expiry=IDLE_S)
-        assert context is not None
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        return httpx.AsyncHTTPTransport(verify=context, limits=limits, proxy=httpx.Proxy(proxy))._pool
+        return httpx.AsyncHTTPTransport(
+            verify=context or False, limits=limits, proxy=httpx.Proxy(proxy)
+        )._pool
 
 
 # ---- connections -------------------------------------------------------------------------------------------------
@@ -357,18 +356,14 @@ def _unpacked(body: bytes | bytearray, packing: str) -> bytes | bytearray:
         return body
     if packing not in ("gzip", "x-gzip", "deflate"):
         raise httpx.DecodingError(f"the answer is compressed as {packing[:40]!r}, which was not requested")
-    try:
-        unpacker = zlib.decompressobj(_ZLIB_OR_GZIP)
-        plain = unpacker.decompress(body, MAX_ANSWER + 1)
-    except zlib.error as error:
-        if packing != "deflate":
-            raise httpx.DecodingError(f"the answer cannot be decompressed: {error}") from None
-        # some servers leave out the zlib header of deflate
-        try:
-            unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    # some servers leave out the zlib header of deflate
+    for window in (_ZLIB_OR_GZIP, -zlib.MAX_WBITS)[: 1 + (packing == "deflate")]:
+        unpacker = zlib.decompressobj(window)
+        with suppress(zlib.error):
             plain = unpacker.decompress(body, MAX_ANSWER + 1)
-        except zlib.error:
-            raise httpx.DecodingError(f"the answer cannot be decompressed: {error}") from None
+            break
+    else:
+        raise httpx.DecodingError("the answer cannot be decompressed")
     add_to(bytearray(), plain)
     if body and not unpacker.eof:
         raise httpx.DecodingError("the compressed answer was cut short")
@@ -428,9 +423,8 @@ def broken(url: str, error: Exception) -> CallError:
     fault = next(f for f in _FAULTS if f.names & names and re.search(f.words, str(error)))
     title = fault.title.format(url)
     if fault.kind == "bad_request":
-        return CallError(
-            fault.kind, title, "A header or the address holds a character that HTTP does not allow."
-        )
+        why = "A header or the address holds a character that HTTP does not allow."
+        return CallError(fault.kind, title, why)
     why = one_line(error, 200)
     if number := _ERROR_NUMBER.search(why):
         # negative numbers are those of name resolution, which os.strerror does not know
@@ -455,11 +449,9 @@ def late(url: str, timeout_s: float) -> CallError:
 
 def _unreachable(url: str, title: str, error: BaseException, why: str) -> UnreachableError:
     """The error if no connection can be made, with a next step if the cause is TLS, a proxy or this machine."""
-    causes: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None:
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
         causes.append(cause)
-        cause = cause.__cause__ or cause.__context__
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
     proxy = _without_password(_proxy_for(httpx.URL(url)))
     if tls is not None and not (proxy and url.startswith("http:")):
@@ -584,7 +576,6 @@ def usable_network() -> Iterator[None]:
             f"Install it with: pip install 'recjudge[socks]'. {OTHER_PROXY}",
         ) from error
     except OSError as error:
-        # ssl.SSLError is an OSError too
         reason = "no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
         source = certificates()
         step = "Name a file of certificates in SSL_CERT_FILE."

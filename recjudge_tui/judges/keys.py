@@ -38,11 +38,9 @@ class Key:
         return {name: self._secret}
 
     def scrub(self, text: str) -> str:
-        """The text with the key replaced by the variable's name, in case a server sent the key back.
-
-        The key's base64, hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not
-        secret and are left in.
-        """
+        """The text with the key replaced by the variable's name, in case a server sent the key back. The key's base64,
+        hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not secret and are
+        left in."""
         if len(self._secret) < _SHORTEST_SECRET:
             return text
         for form in _forms(self._secret):
@@ -78,8 +76,7 @@ class Key:
 @lru_cache(maxsize=16)
 def _forms(secret: str) -> tuple[str, ...]:
     """The forms in which a key may occur in a text: as it is, percent-encoded, in hexadecimal, and in base64, alone or
-    within a longer text.
-    """
+    within a longer text."""
     raw = secret.encode()
     forms = [secret, quote(secret, safe=""), quote(secret), "".join(f"%{byte:02X}" for byte in raw)]
     forms += [form.lower() for form in forms[-1:]] + [raw.hex()]
@@ -95,13 +92,10 @@ def find_keys(
     variables: Sequence[str], urls: Sequence[str], *, own: str = "", typed: bool = False
 ) -> dict[str, Key]:
     """The keys of these variables, to be sent to these servers: each from the environment, else from the system keyring
-    (service `recjudge`). Those that are not set are left out.
-
-    This is the only way to a key. Unless the user has named servers and variables in this very command (`typed`), each
-    pair of them must be trusted (`trust.require_trust`, which explains `own`): raises UntrustedError. The keyring is used
-    only if the optional package `keyring` is installed. White space around a key is removed. Raises JudgeError for a key
-    that no HTTP header can carry.
-    """
+    (service `recjudge`). Those that are not set are left out. This is the only way to a key. Unless the user has named
+    servers and variables in this very command (`typed`), each pair of them must be trusted (`trust.require_trust`, which
+    explains `own`): raises UntrustedError. The keyring is used only if the optional package `keyring` is installed. White
+    space around a key is removed. Raises JudgeError for a key that no HTTP header can carry."""
     if not typed:
         check_trust(variables, urls, own)
     return {name: key for name in dict.fromkeys(variables) if (key := _key_in(name)) is not None}
@@ -136,32 +130,22 @@ def is_set(variable: str) -> bool:
 
 
 def _secret_in(variable: str) -> str:
-    return (os.environ.get(variable) or _from_keyring(variable) or "").strip()
+    secret: object = os.environ.get(variable)
+    if not secret and find_spec("keyring") is not None:
+        keyring, errors = import_module("keyring"), import_module("keyring.errors")
+        with suppress(errors.KeyringError):  # no keyring service in this session
+            secret = keyring.get_password(SERVICE, variable)
+    return secret.strip() if isinstance(secret, str) else ""
 
 
 def missing_key(variable: str, server: str) -> JudgeError:
-    return JudgeError(
-        f"No API key for {server}",
-        f"The environment variable {variable} is not set.",
-        f"Set it: export {variable}=… — or name another one with --api-key-env NAME.",
-    )
+    return _not_set(f"No API key for {server}", variable, "--api-key-env NAME")
 
 
 def missing_header(name: str, variable: str) -> JudgeError:
-    return JudgeError(
-        f"No value for the header {name}",
-        f"The environment variable {variable} is not set.",
-        f"Set it: export {variable}=… — or name another one with --header-env {name}=VAR.",
-    )
+    return _not_set(f"No value for the header {name}", variable, f"--header-env {name}=VAR")
 
 
-def _from_keyring(variable: str) -> str | None:
-    if find_spec("keyring") is None:
-        return None
-    keyring = import_module("keyring")
-    errors = import_module("keyring.errors")
-    try:
-        secret = keyring.get_password(SERVICE, variable)
-    except errors.KeyringError:  # no keyring service in this session
-        return None
-    return secret if isinstance(secret, str) else None
+def _not_set(title: str, variable: str, option: str) -> JudgeError:
+    step = f"Set it: export {variable}=… — or name another one with {option}."
+    return JudgeError(title, f"The environment variable {variable} is not set.", step)

@@ -31,7 +31,7 @@ from recjudge_tui.judges.refusals import (
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import Said, bad_body, json_object
+from recjudge_tui.judges.replies import Said, bad_body, json_object, list_of, part_of
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
@@ -65,11 +65,9 @@ class ServedModel(NamedTuple):
 
 
 class OllamaJudge(HttpJudge[ServedModel]):
-    """One model at one or more Ollama servers, with one context length for the whole run.
-
-    Replies are not streamed: the deadline applies to the whole reply anyway, a cancelled call closes its connection
-    and thereby stops the generation, and errors keep their status.
-    """
+    """One model at one or more Ollama servers, with one context length for the whole run. Replies are not streamed: the
+    deadline applies to the whole reply anyway, a cancelled call closes its connection and thereby stops the generation,
+    and errors keep their status."""
 
     concurrency = 1
     chat_path = "/api/chat"
@@ -89,11 +87,8 @@ class OllamaJudge(HttpJudge[ServedModel]):
         self._num_ctx = MIN_CONTEXT
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its version and the model, and choose the context length of the run.
-
-        Raises JudgeError when no server answers, the model is not installed, or the servers have different models
-        under its name.
-        """
+        """Ask each server for its version and the model, and choose the context length of the run. Raises JudgeError when
+        no server answers, the model is not installed, or the servers have different models under its name."""
         models = await self._inspect_servers(workload)
         first = models[0]
         if len({model.installed.digest for model in models}) > 1:
@@ -133,16 +128,13 @@ class OllamaJudge(HttpJudge[ServedModel]):
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
         shown = await self._asked(url, "/api/show", {"model": self._model})
-        info, capabilities = shown.get("model_info"), shown.get("capabilities")
-        lengths = [
-            v for k, v in (info.items() if isinstance(info, dict) else ()) if k.endswith(".context_length")
-        ]
+        lengths = [v for k, v in part_of(shown, "model_info").items() if k.endswith(".context_length")]
         return ServedModel(
             url,
             one_line(sound_text(version.get("version")), 40),
             installed,
             next(filter(None, map(whole, lengths)), None),
-            [_line(word) for word in (capabilities if isinstance(capabilities, list) else ())],
+            list(map(_line, list_of(shown, "capabilities"))),
         )
 
     async def _asked(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -235,16 +227,14 @@ class OllamaJudge(HttpJudge[ServedModel]):
         """The answer that came as a stream of lines. A stream that ends before its last line has no message."""
         texts = {"content": "", "thinking": ""}
         for event in events:
-            part = event.get("message")
             for name in texts:
-                texts[name] += sound_text(part.get(name)) if isinstance(part, dict) else ""
+                texts[name] += sound_text(part_of(event, "message").get(name))
         return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A message with its images in order. The text has their numbers at their positions. The server puts images in
-    front of the text unless the text contains `[img`, which must not come from the data.
-    """
+    """A message with its images in order. The text has their numbers at their positions. The server puts images in front
+    of the text unless the text contains `[img`, which must not come from the data."""
     if not message.images:
         return {"role": message.role, "content": message.content}
     return {
@@ -258,12 +248,10 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def context_for(workload: Workload, context_length: int | None, *, thinks: bool = False) -> int:
-    """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024.
-
-    At least 4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does
-    not affect the other calls. A model that thinks gets room for the larger cap that is used when a call is repeated
-    because thinking used up the first cap.
-    """
+    """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024. At least
+    4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does not affect
+    the other calls. A model that thinks gets room for the larger cap that is used when a call is repeated because
+    thinking used up the first cap."""
     reply = workload.max_tokens * (THINKING_ROOM if thinks else 1)
     need = workload.longest_prompt_tokens + reply + MARGIN
     rounded = max(MIN_CONTEXT, -(-need // 1024) * 1024)
@@ -324,12 +312,9 @@ def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[Install
 
 
 async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
-    """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names.
-
-    `base_url` is an address that the user typed: it gets the key of Ollama.
-
-    Raises JudgeError when no Ollama server answers there within `timeout_s` seconds.
-    """
+    """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names. `base_url` is an
+    address that the user typed: it gets the key of Ollama. Raises JudgeError when no Ollama server answers there within
+    `timeout_s` seconds."""
     url = server_urls((base_url,) if base_url else ())[0]
     key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
     client = Client()
@@ -359,8 +344,7 @@ def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
 
 
 def _model(model: dict[str, Any]) -> InstalledModel:
-    given = model.get("details")
-    details = given if isinstance(given, dict) else {}
+    details = part_of(model, "details")
     return InstalledModel(
         name=_line(model.get("model") or model.get("name")),
         digest=_line(model.get("digest")),

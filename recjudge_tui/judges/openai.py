@@ -23,7 +23,7 @@ from recjudge_tui.judges.refusals import (
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import Said, bad_body
+from recjudge_tui.judges.replies import Said, bad_body, list_of, part_of
 from recjudge_tui.judges.servers import (
     BatchJudge,
     RejectedPartError,
@@ -127,12 +127,9 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         self.slots: int | None = None
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its models.
-
-        Raises JudgeError when the key is missing or refused, when no server answers, when a server on the local
-        network lists its models and this one is not among them, or when it says that the model does not see images that
-        will be sent. A server without a list is accepted.
-        """
+        """Ask each server for its models. Raises JudgeError when the key is missing or refused, when no server answers,
+        when a server on the local network lists its models and this one is not among them, or when it says that the model
+        does not see images that will be sent. A server without a list is accepted."""
         entries = await self._inspect_servers(workload)
         if workload.images and any(entry.sees is False for entry in entries):
             raise sees_no_images(self._model, "Its server says so.")
@@ -150,10 +147,9 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         response = await self._fetch(under(url, "/models"))
         if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
             raise self._unusable(url, response)
-        data = _object_in(response).get("data")
-        listed = [e for e in data if isinstance(e, dict) and "id" in e] if isinstance(data, list) else []
+        listed = [e for e in list_of(_object_in(response), "data") if isinstance(e, dict) and "id" in e]
         names = {self._model, f"{self._model}:latest"}
-        entry = next((e for e in listed if names & {str(e["id"]), *map(str, _list(e, "aliases"))}), {})
+        entry = next((e for e in listed if names & {str(e["id"]), *map(str, list_of(e, "aliases"))}), {})
         if not entry and listed and _is_local(url):
             known = ", ".join(sorted(str(e["id"]) for e in listed)[:20])
             raise JudgeError(
@@ -163,15 +159,15 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             )
         context = whole(entry.get("max_model_len")) or whole(entry.get("context_length"))
         owner, slots = str(entry.get("owned_by") or ""), None
-        modalities = _list(_part(entry, "architecture"), "input_modalities")
+        modalities = list_of(part_of(entry, "architecture"), "input_modalities")
         sees = "image" in modalities if modalities else None
         if owner == "llamacpp":
             # outside the versioned API: the context for one call, and the model's input types
             props: dict[str, Any] = {}
             with suppress(CallError, JudgeError):
                 props = _object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
-            context = whole(_part(props, "default_generation_settings").get("n_ctx")) or context
-            vision = _part(props, "modalities").get("vision")
+            context = whole(part_of(props, "default_generation_settings").get("n_ctx")) or context
+            vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
             slots = whole(props.get("total_slots"))
         return ModelEntry(owner, context, sees, slots)
@@ -249,15 +245,17 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             read = [part for part in parts if part.get("type") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        calls = [_part(call, "function") for call in _list(message, "tool_calls") if isinstance(call, dict)]
-        calls.append(_part(message, "function_call"))
+        calls = [
+            part_of(call, "function") for call in list_of(message, "tool_calls") if isinstance(call, dict)
+        ]
+        calls.append(part_of(message, "function_call"))
         argued = (text for call in calls if (text := sound_text(call.get("arguments"))))
         return Said(
             text=sound_text(content),
             thinking=sound_text(message.get("reasoning_content") or message.get("reasoning")),
             model=sound_text(answer.get("model")),
             stop=sound_text(choice.get("finish_reason")),
-            tokens=_part(choice, "logprobs").get("content"),
+            tokens=part_of(choice, "logprobs").get("content"),
             places={"tool call": next(argued, "")},
             refusal=str(message.get("refusal") or ""),
         )
@@ -277,15 +275,15 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         arguments, tokens, finish = "", [], None
         for event in events:
             answer |= {k: v for k, v in event.items() if k != "choices" and v is not None}
-            choice = next((each for each in _list(event, "choices")[:1] if isinstance(each, dict)), {})
-            delta = _part(choice, "delta") or _part(choice, "message")
+            choice = next((each for each in list_of(event, "choices")[:1] if isinstance(each, dict)), {})
+            delta = part_of(choice, "delta") or part_of(choice, "message")
             for name in ("content", "reasoning_content", "reasoning", "refusal"):
                 if isinstance(delta.get(name), str):
                     message[name] = (message.get(name) or "") + delta[name]
-            for call in _list(delta, "tool_calls"):
-                arguments += sound_text(_part(call, "function").get("arguments"))
+            for call in list_of(delta, "tool_calls"):
+                arguments += sound_text(part_of(call, "function").get("arguments"))
             finish = choice.get("finish_reason") or finish
-            tokens += _list(_part(choice, "logprobs"), "content")
+            tokens += list_of(part_of(choice, "logprobs"), "content")
         if finish is None and not answer.get("error"):
             return {"choices": None}
         message["tool_calls"] = [{"function": {"arguments": arguments}}]
@@ -326,16 +324,6 @@ def _object_in(response: Answer) -> dict[str, Any]:
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}
-
-
-def _part(entry: object, name: str) -> dict[str, Any]:
-    part = entry.get(name) if isinstance(entry, dict) else None
-    return part if isinstance(part, dict) else {}
-
-
-def _list(entry: object, name: str) -> list[Any]:
-    part = entry.get(name) if isinstance(entry, dict) else None
-    return part if isinstance(part, list) else []
 
 
 def _is_azure(url: str) -> bool:

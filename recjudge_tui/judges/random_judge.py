@@ -49,11 +49,8 @@ class RandomJudge:
 
 
 def draw(schema: Mapping[str, Any], random: Random) -> Any:
-    """A value that fits a reply schema.
-
-    Enums are drawn uniformly, objects with every property; arrays are empty, strings a note. Booleans and numbers are
-    uniform, from 0 to 1 without bounds (integers: `minimum` to `maximum`, else 0 or 1).
-    """
+    """A value that fits a reply schema. Enums are drawn uniformly, objects with every property; arrays are empty, strings
+    a note. Booleans and numbers are uniform, from 0 to 1 without bounds (integers: `minimum` to `maximum`, else 0 or 1)."""
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:

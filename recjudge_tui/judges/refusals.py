@@ -26,10 +26,8 @@ _STATUS = re.compile(r"[45]\d\d", re.ASCII)
 
 @dataclass(frozen=True)
 class CallTarget:
-    """The names used in error messages: the server, the model and the key's variable.
-
-    `scrub` hides the key in a text. `address_form` says how the address of such a server is written.
-    """
+    """The names used in error messages: the server, the model and the key's variable. `scrub` hides the key in a text.
+    `address_form` says how the address of such a server is written."""
 
     server: str
     model: str
@@ -145,11 +143,9 @@ def _delay_in(text: str) -> float | None:
 
 
 def retry_after(headers: httpx.Headers, in_body: float | None = None) -> float | None:
-    """Seconds to wait, from the headers `retry-after-ms` or `Retry-After` (seconds or an HTTP date), else the body.
-
-    A date is compared with the server's own `Date` if it sends one, so the clocks may differ. Never negative, an hour
-    at most; None without a readable header.
-    """
+    """Seconds to wait, from the headers `retry-after-ms` or `Retry-After` (seconds or an HTTP date), else the body. A
+    date is compared with the server's own `Date` if it sends one, so the clocks may differ. Never negative, an hour at
+    most; None without a readable header."""
     seconds, asked = in_body, headers.get("retry-after", "")
     if _SECONDS.fullmatch(milliseconds := headers.get("retry-after-ms", "")):
         seconds = float(milliseconds) / 1000
@@ -226,8 +222,7 @@ _MEANINGS = (
 
 def failure(status: int, headers: httpx.Headers, error: ServerError, target: CallTarget) -> RecjudgeError:
     """The error for an answer with a status other than 200: a JudgeError if every further call would fail too (key,
-    model, credit, address), else a CallError.
-    """
+    model, credit, address), else a CallError."""
     meaning = _meaning(status, error)
     message, key = target.scrub(error.message), target.key_variable
     if meaning.kind == "overflow":

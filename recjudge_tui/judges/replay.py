@@ -31,13 +31,10 @@ def make(spec: JudgeSpec) -> ReplayJudge:
 
 
 class ReplayJudge:
-    """Looks each request up by its content hash in a JSONL file.
-
-    A line is `{"content_hash": str, "reply": {fields of Reply}}`; further keys are ignored. A line with
-    `"state": "failed"` holds an `"error"` instead (a text, or `kind`, `title`, `cause`, `next_step`), which is raised
-    as the same CallError. Of several lines with the same hash the last reply counts; a failure counts only if there
-    is no reply. Only offsets are kept in memory.
-    """
+    """Looks each request up by its content hash in a JSONL file. A line is `{"content_hash": str, "reply": {fields of
+    Reply}}`; further keys are ignored. A line with `"state": "failed"` holds an `"error"` instead (a text, or `kind`,
+    `title`, `cause`, `next_step`), which is raised as the same CallError. Of several lines with the same hash the last
+    reply counts; a failure counts only if there is no reply. Only offsets are kept in memory."""
 
     rater_kind: RaterKind = "judge"
     cacheable = False
@@ -62,10 +59,7 @@ class ReplayJudge:
         content_hash = request.content_hash()
         offset = offsets.get(_key(content_hash))
         if offset is None:
-            why = (
-                f"The file has no line for content {content_hash[:12]}…;"
-                " it was recorded with another prompt or other data."
-            )
+            why = f"The file has no line for content {content_hash[:12]}…; it was recorded from others."
             raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
         with _opened(self._path) as file:
             file.seek(offset)
@@ -81,10 +75,11 @@ class ReplayJudge:
         self._offsets = None
 
     async def _index(self) -> dict[bytes, int]:
-        if self._offsets is None:
-            offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
-            self._offsets = offsets
-        return self._offsets
+        if self._offsets is not None:
+            return self._offsets
+        offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
+        self._offsets = offsets
+        return offsets
 
 
 @contextmanager

@@ -39,11 +39,9 @@ _REFUSED = {
 
 
 class Said(NamedTuple):
-    """What one answer says, taken from its vendor's fields.
-
-    `tokens` is the list of token probabilities, `places` are texts outside the content by the name of their place,
-    `refusal` is what the model says where it refuses, `noted` is stored with the parameters sent.
-    """
+    """What one answer says, taken from its vendor's fields. `tokens` is the list of token probabilities, `places` are
+    texts outside the content by the name of their place, `refusal` is what the model says where it refuses, `noted` is
+    stored with the parameters sent."""
 
     text: str
     thinking: str = ""
@@ -57,11 +55,8 @@ class Said(NamedTuple):
 
 
 def usage_of(answer: Mapping[str, Any], counts: Mapping[str, str]) -> Usage:
-    """The server's token counts and cost in the body of an answer; empty if there are none.
-
-    `counts` names where each field of Usage is: `usage.input|input` is the first of two places that has one, and what
-    follows a `+` is added to it.
-    """
+    """The server's token counts and cost in the body of an answer; empty if there are none. `counts` names where each
+    field of Usage is: `usage.input|input` is the first of two places that has one, and what follows a `+` is added to it."""
 
     def at(place: str) -> Any:
         part: Any = answer
@@ -89,8 +84,7 @@ def json_object(
     response: Answer, target: CallTarget, expected: str, fold: Fold | None = None
 ) -> dict[str, Any]:
     """The JSON object in an answer, also in a stream that was not asked for. Raises CallError `bad_body`, which says that
-    it is not what was `expected`.
-    """
+    it is not what was `expected`."""
     try:
         body = response.json()
     except ValueError:
@@ -133,10 +127,9 @@ def bad_body(server: str, expected: str, cause: str) -> CallError:
 
 
 def split_thinking(content: str, thinking: str) -> tuple[str, str]:
-    """The answer, and the thinking, including a block of it at the beginning of the content. Some chat templates
-    put the opening tag into the prompt, so a closing tag alone also ends a block, unless the content is a JSON
-    object, where the tag is part of the answer. If a block has no end, everything is thinking.
-    """
+    """The answer, and the thinking, including a block of it at the beginning of the content. Some chat templates put the
+    opening tag into the prompt, so a closing tag alone also ends a block, unless the content is a JSON object, where the
+    tag is part of the answer. If a block has no end, everything is thinking."""
     match = _THINK.match(content)
     if match is None and not content.lstrip().startswith("{"):
         match = _THINK_END.match(content)
@@ -147,12 +140,10 @@ def split_thinking(content: str, thinking: str) -> tuple[str, str]:
 
 
 def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, str]) -> Reply:
-    """The reply if it has an answer. An empty one gets the answer that the server has put elsewhere (`Said.places`, or the
-    thinking, if nothing else is in it than the object asked for).
-
-    Raises CallError for an answer that is missing (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap
-    (`length`) or by the context (`overflow`), with the reply. A complete JSON object passes even if it was cut.
-    """
+    """The reply if it has an answer. An empty one gets the answer that the server has put elsewhere (`Said.places`, or
+    the thinking, if nothing else is in it than the object asked for). Raises CallError for an answer that is missing
+    (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap (`length`) or by the context (`overflow`),
+    with the reply. A complete JSON object passes even if it was cut."""
     cut, text, thinking = reply.stop in _CUT, reply.text, reply.thinking
     elsewhere = {name: part for name, part in (*places.items(), ("thinking", thinking)) if part.strip()}
     step, retry = "", False
@@ -188,6 +179,18 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
     error = CallError(kind, title, cause, step, retry=retry)
     error.text, error.thinking, error.usage = text, thinking, reply.usage
     raise error
+
+
+def part_of(entry: object, name: str) -> dict[str, Any]:
+    """The object under a name; empty if there is none."""
+    part = entry.get(name) if isinstance(entry, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def list_of(entry: object, name: str) -> list[Any]:
+    """The list under a name; empty if there is none."""
+    part = entry.get(name) if isinstance(entry, dict) else None
+    return part if isinstance(part, list) else []
 
 
 def looks_like_object(text: str) -> bool:

@@ -78,11 +78,9 @@ class Endpoint:
 
 
 class Endpoints:
-    """The servers of one judge, which have the same model, with the number of calls in flight at each.
-
-    Calls of one seat follow each other and are about one user; they stay at a server as long as none has fewer calls in
-    flight, because a server that has just read a user's prompts need not read them again.
-    """
+    """The servers of one judge, which have the same model, with the number of calls in flight at each. Calls of one seat
+    follow each other and are about one user; they stay at a server as long as none has fewer calls in flight, because a
+    server that has just read a user's prompts need not read them again."""
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         self._all = [Endpoint(url) for url in dict.fromkeys(urls)]
@@ -91,13 +89,10 @@ class Endpoints:
         self._kept: dict[int, Endpoint] = {}
 
     async def call(self, action: Callable[[str], Awaitable[T]], seat: int | None = None) -> T:
-        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that answered
-        the last call of this `Request.seat`.
-
-        An endpoint without a connection (`UnreachableError`: nothing was sent) is set aside for 5 s and the next one
-        is tried. When all are set aside, the one due first is tried anyway, so a single server is always asked.
-        Raises the last UnreachableError when none can be reached.
-        """
+        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that
+        answered the last call of this `Request.seat`. An endpoint without a connection (`UnreachableError`: nothing was
+        sent) is set aside for 5 s and the next one is tried. When all are set aside, the one due first is tried anyway,
+        so a single server is always asked. Raises the last UnreachableError when none can be reached."""
         tried: list[Endpoint] = []
         while True:
             alive = [each for each in self._all if each not in tried and each.aside_until <= time.monotonic()]
@@ -131,10 +126,8 @@ class Endpoints:
                 endpoint.aside_until = time.monotonic() + (ASIDE_S if seconds is None else seconds)
 
     def pause_server(self, url: str, error: RecjudgeError) -> RecjudgeError:
-        """Pause a server that asked for it (429, 503, 529 with a delay), and return the error to raise.
-
-        Its `retry_after` becomes the time until any server may be asked: 0 while another one is free.
-        """
+        """Pause a server that asked for it (429, 503, 529 with a delay), and return the error to raise. Its `retry_after`
+        becomes the time until any server may be asked: 0 while another one is free."""
         if isinstance(error, CallError) and error.retry_after is not None:
             self.set_aside(url, error.retry_after)
             if len(self._all) > 1:
@@ -150,10 +143,8 @@ def under(url: str, path: str) -> str:
 
 
 def checked_url(url: str) -> str:
-    """The URL without a final slash. Raises UsageError for a bad URL and for one that holds a secret.
-
-    The error does not repeat what precedes an `@` or follows a `?`.
-    """
+    """The URL without a final slash. Raises UsageError for a bad URL and for one that holds a secret. The error does not
+    repeat what precedes an `@` or follows a `?`."""
     bare = url.strip().rstrip("/")
     if "@" in bare or "?" in bare or "#" in bare:
         raise UsageError(
@@ -205,14 +196,12 @@ _DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
 # Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
 # and so does Azure. The bounds are checked when the reply is read.
 _BOUNDS = ("minimum", "maximum", "maxLength", "maxItems")
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class RequestBody(NamedTuple):
-    """The body of one request. `sent` are its parameters beside model and messages.
-
-    `recorded` are the same parameters as stored with the call: of the schema, which the prompt determines, only the
-    mode.
-    """
+    """The body of one request. `sent` are its parameters beside model and messages. `recorded` are the same parameters as
+    stored with the call: of the schema, which the prompt determines, only the mode."""
 
     content: dict[str, Any]
     sent: Mapping[str, Any]
@@ -221,18 +210,18 @@ class RequestBody(NamedTuple):
 
 def written(body: Mapping[str, Any]) -> bytes:
     """The body as JSON. Characters that UTF-8 cannot hold become question marks."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _as_json(body).encode("utf-8", "replace")
 
 
 def content_of(
     message: Message, text: Callable[[str], dict[str, Any]], image: Callable[[PlacedImage], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Texts and images in the order in which they are read, each in the vendor's form. Blank texts are refused by some."""
-    parts = (message.parts() if message.images else (message.content,)) or ()
+    parts = message.parts() if message.images else (message.content,)
     return [
         text(sound_text(part)) if isinstance(part, str) else image(part)
         for part in parts
-        if not (isinstance(part, str) and message.images and not part.strip())
+        if not isinstance(part, str) or part.strip() or not message.images
     ]
 
 
@@ -296,11 +285,9 @@ class RejectedPartError(Exception):
 
 class VendorJudge(ABC):
     """One model at one or more servers. A part of the request that a server refuses is left out, or exchanged, for the
-    rest of the run (`refusals.REPAIRS`).
-
-    What a vendor takes and says is declared: `droppable` are the parts that a server may refuse, `schema_part` the one
-    that holds the reply's schema, `counts` where an answer has its token counts (`replies.usage_of`).
-    """
+    rest of the run (`refusals.REPAIRS`). What a vendor takes and says is declared: `droppable` are the parts that a
+    server may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its token counts
+    (`replies.usage_of`)."""
 
     rater_kind: RaterKind = "judge"
     cacheable = True
@@ -403,12 +390,10 @@ class QuietHeaders(httpx.Headers):
 
 
 class HttpJudge(VendorJudge, Generic[Facts]):
-    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call.
-
-    `urls` are where the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of
-    the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires a key.
-    `expected` is what an answer should be, in words. `fold` folds the events of a stream into one body.
-    """
+    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call. `urls` are where
+    the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of the key unless
+    the user names another one; `keyed_host` is the vendor's own host, which always requires a key. `expected` is what an
+    answer should be, in words. `fold` folds the events of a stream into one body."""
 
     chat_path: str
     default_key: str
@@ -434,33 +419,28 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         await self._client.aclose()
 
     async def _inspect_servers(self, workload: Workload) -> list[Facts]:
-        """Look up the key and ask each server about the model.
-
-        Raises JudgeError when the key is missing or refused, when no server answers, or when a server does not have
-        the model. A server that cannot be reached is set aside as long as another one answers.
-        """
+        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
+        no server answers, or when a server does not have the model. A server that cannot be reached is set aside as long
+        as another one answers."""
         self._timeout_s = workload.timeout_s
         self._look_up_key()
         facts: list[Facts] = []
-        failures: list[UnreachableError] = []
+        faults: list[UnreachableError] = []
         for url in self.urls:
             try:
                 facts.append(await self._inspect(url))
             except UnreachableError as error:
                 self._endpoints.set_aside(url)
-                failures.append(error)
+                faults.append(error)
+        if advised := next((f for f in faults if f.next_step and not facts), None):
+            raise JudgeError(advised.title, advised.cause, advised.next_step)
         if not facts:
-            if advised := next((failure for failure in failures if failure.next_step), None):
-                raise JudgeError(advised.title, advised.cause, advised.next_step)
-            raise self._no_server("; ".join(dict.fromkeys(failure.cause for failure in failures)))
+            raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
         return facts
 
     @abstractmethod
     async def _inspect(self, url: str) -> Facts:
-        """What the server reports about the model.
-
-        Raises UnreachableError, and JudgeError when the model cannot be used.
-        """
+        """What the server reports about the model. Raises UnreachableError, and JudgeError when the model cannot be used."""
 
     @abstractmethod
     def _no_server(self, cause: str) -> JudgeError:
@@ -587,11 +567,8 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         return JudgeError(fault.title, fault.cause, fault.next_step)
 
     def _look_up_key(self) -> None:
-        """Look up the key and the values of headers.
-
-        Raises JudgeError when the key is missing although the user named its variable or a server needs one, and when
-        a header has no value.
-        """
+        """Look up the key and the values of headers. Raises JudgeError when the key is missing although the user named
+        its variable or a server needs one, and when a header has no value."""
         found = find_keys(self._variables(), self.urls, own=self._own)
         self._header_values = []
         for name, variable in self._header_env:
@@ -634,9 +611,8 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         return key.bearer()
 
     def wire(self, request: Request, recorded: Mapping[str, Any], dropped: Sequence[str]) -> WireCall:
-        """The call that sent `request`, with the parameters `recorded` with it and without those the server refused.
-        No key is looked up: its header contains `$NAME`.
-        """
+        """The call that sent `request`, with the parameters `recorded` with it and without those the server refused. No
+        key is looked up: its header contains `$NAME`."""
         before, self._dropped = self._dropped, dict.fromkeys(dropped)
         body, url = dict(self._body(request).content), self._chat_url(self.urls[0])
         self._dropped = before
@@ -669,18 +645,14 @@ class BatchAccess(NamedTuple):
 
 
 class BatchJudge(HttpJudge[Facts]):
-    """A judge that can also write requests and read replies without sending anything, for batches.
-
-    `batch_path` is where the provider would send a single call of a batch.
-    """
+    """A judge that can also write requests and read replies without sending anything, for batches. `batch_path` is where
+    the provider would send a single call of a batch."""
 
     batch_path: str
 
     def batch_identity(self, known: Capabilities | None) -> Identity:
-        """The identity, as far as it is known without a call.
-
-        `known` are refused parameters, which `batch_body` then leaves out.
-        """
+        """The identity, as far as it is known without a call. `known` are refused parameters, which `batch_body` then
+        leaves out."""
         self._apply(known)
         return Identity(name=self._model, endpoints=self.urls)
 

@@ -68,8 +68,7 @@ class SummaryLine(NamedTuple):
 
 def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[LabelLine]:
     """The lines, and the parts of lines after a semicolon or a full stop, that begin with the name of an aspect and a
-    colon or an equals sign.
-    """
+    colon or an equals sign."""
     by_name = {
         name_key(name): aspect for aspect in aspects for name in (aspect.field, aspect.name, *aspect.aliases)
     }
@@ -121,9 +120,7 @@ def summary_lines(lines: list[str]) -> list[SummaryLine]:
 
 
 def is_placeholder(value: str, labels: tuple[str, ...]) -> bool:
-    """Whether a value is a placeholder for any label, as in a form repeated from the instructions: “...”, or all
-    labels.
-    """
+    """Whether a value is a placeholder for any label, as in a form repeated from the instructions: “...”, or all labels."""
     value = value[:200]
     if value.strip("<> ") in _DOTS:
         return True
@@ -151,9 +148,8 @@ def argues(value: str, labels: tuple[str, ...]) -> bool:
 def contradiction(
     before: str, after: str, aspects: tuple[AspectSpec, ...], given: set[str], labels: tuple[str, ...]
 ) -> str | None:
-    """A contradiction to the answer in the prose before or after it, in words for a fault; None if there is none.
-    `given` are the labels of the answer and `labels` all possible ones (none on a scale), as the reply spells them.
-    """
+    """A contradiction to the answer in the prose before or after it, in words for a fault; None if there is none. `given`
+    are the labels of the answer and `labels` all possible ones (none on a scale), as the reply spells them."""
     before, after = (_plain(part) for part in (before[-_NEAR:], after[: _NEAR + 1]))
     line = before[-80:].rpartition("\n")[2]
     if retracted := _RETRACTED_BEFORE.search(line):
@@ -182,9 +178,7 @@ def contradiction(
 
 
 def _plain(text: str) -> str:
-    """The text with ordinary letters and digits in place of wide ones and the like, and without underscores for
-    emphasis.
-    """
+    """The text with ordinary letters and digits in place of wide ones and the like, and without underscores for emphasis."""
     return _EMPHASIS.sub(" ", unicodedata.normalize("NFKC", text))
 
 

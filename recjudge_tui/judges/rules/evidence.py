@@ -50,12 +50,10 @@ class ItemEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence that the guidelines use about one list.
-
-    `useful` counts the items that are relevant and not flagged; `good_from` and `partial_from` are the bounds
-    ceil(0.7 n) and ceil(0.4 n) of its n items. `kinds` counts different categories; a diverse list has `kinds_wanted`.
-    `known`: the user has a history. `within` (0..1) ranks lists with the same label.
-    """
+    """The evidence that the guidelines use about one list. `useful` counts the items that are relevant and not flagged;
+    `good_from` and `partial_from` are the bounds ceil(0.7 n) and ceil(0.4 n) of its n items. `kinds` counts different
+    categories; a diverse list has `kinds_wanted`. `known`: the user has a history. `within` (0..1) ranks lists with the
+    same label."""
 
     items: tuple[ItemEvidence, ...]
     findings: tuple[Finding, ...]
@@ -76,9 +74,7 @@ class Evidence:
     @property
     def category(self) -> str:
         """Good: enough useful items, diverse, no issue. Poor: too few useful items, or severe issues. Partial: the rest.
-
-        Without a history, relevance is unknown: the list is Partial, or Poor when it has severe issues.
-        """
+        Without a history, relevance is unknown: the list is Partial, or Poor when it has severe issues."""
         if self.severe or not self.items:
             return POOR
         if not self.known:
@@ -119,7 +115,8 @@ def evidence_of(slate: SlateView, user: UserView, profile: Profile, top_k: int) 
         partial_from=partial_from,
         kinds=kinds,
         kinds_wanted=min(KINDS_WANTED, max(profile.kinds, 1), shown),
-        severe=_severe(issues, shown),
+        # the findings' weights add up to more than a third of the list
+        severe=len(issues) >= 2 and 3 * math.fsum(f.weight for f in issues) > shown,
         known=not profile.empty,
         within=_within(items, kinds, max(top_k, shown, 1), profile),
     )
@@ -127,10 +124,8 @@ def evidence_of(slate: SlateView, user: UserView, profile: Profile, top_k: int) 
 
 def _item_evidence(item: ItemView, profile: Profile, flagged: bool) -> ItemEvidence:
     """The evidence about one item. It is relevant if it matches the taste better than a third of the user's liked items.
-
     For a shopper it is also relevant if it belongs to one of their categories (weight in the profile at least 0.5), or
-    contains all words of a search of two words or more.
-    """
+    contains all words of a search of two words or more."""
     item_traits = traits(item)
     value = strength(item_traits, profile)
     rank = taste_rank(value, profile)
@@ -144,18 +139,11 @@ def _item_evidence(item: ItemView, profile: Profile, flagged: bool) -> ItemEvide
     return ItemEvidence(item, rank, relevant, shared, flagged)
 
 
-def _severe(issues: tuple[Finding, ...], shown: int) -> bool:
-    """Whether there are at least two findings whose weights add up to more than a third of the list."""
-    return len(issues) >= 2 and 3 * math.fsum(f.weight for f in issues) > shown
-
-
 def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: Profile) -> float:
-    """The score within a label, over `length` places; an empty place is worth 0.
-
-    Media: every shown item is worth the same. Of two lists with the same label, users did not prefer the one whose
-    genres are closer to their history (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 *
-    mean worth + 0.1 * kinds / length`. Without a history each item is worth 0.5, or 0 if flagged.
-    """
+    """The score within a label, over `length` places; an empty place is worth 0. Media: every shown item is worth the
+    same. Of two lists with the same label, users did not prefer the one whose genres are closer to their history
+    (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 * mean worth + 0.1 * kinds / length`.
+    Without a history each item is worth 0.5, or 0 if flagged."""
     if profile.media:
         return MIDDLE * len(items) / length
     worth = math.fsum(0.0 if i.flagged else 0.5 if profile.empty else i.worth for i in items)
@@ -179,8 +167,7 @@ def about_list(evidence: Evidence, profile: Profile) -> str:
     """Why one list got its category."""
     if not evidence.items:
         return "The list is empty: nothing in it could be relevant."
-    sentences = (_relevance(evidence, profile), _issues(evidence), _conclusion(evidence))
-    return " ".join(sentences)
+    return " ".join((_relevance(evidence, profile), _issues(evidence), _conclusion(evidence)))
 
 
 def about_aspect(counts: str, values: tuple[float, float], names: tuple[str, str], winner: int) -> str:
@@ -230,16 +217,15 @@ def _relevance(evidence: Evidence, profile: Profile) -> str:
     sound = " and is not at fault" if len(fitting) == 1 else " and are not at fault"
     text = f"{_taste(profile)} {len(fitting)} of the {of} {'fits' if len(fitting) == 1 else 'fit'} that"
     text += sound if evidence.findings else ""
-    return f"{text}, such as {_example(_best(fitting))}." if fitting else f"{text}."
+    if not fitting:
+        return f"{text}."
+    best = _best(fitting)
+    shared = ", ".join(one_line(name, 40) for name in best.shared[:3])
+    return f"{text}, such as {quoted(best.item)}{f' ({shared})' if shared else ''}."
 
 
 def _best(items: Sequence[ItemEvidence]) -> ItemEvidence:
     return max(items, key=lambda item: item.taste_rank)
-
-
-def _example(item: ItemEvidence) -> str:
-    shared = ", ".join(one_line(name, 40) for name in item.shared[:3])
-    return f"{quoted(item.item)} ({shared})" if shared else quoted(item.item)
 
 
 def _issues(evidence: Evidence) -> str:
@@ -273,14 +259,11 @@ def _conclusion(evidence: Evidence) -> str:
         return f"A good match needs {evidence.good_from}, a partial one {evidence.partial_from}: this is a partial one."
     if evidence.findings:
         return "That is enough for a good match, but an item is at fault: a partial match."
+    kinds = "one category" if evidence.kinds == 1 else f"{evidence.kinds} categories"
     return (
-        f"That is enough for a good match, but all come from {_categories(evidence.kinds)} where {evidence.kinds_wanted} "
+        f"That is enough for a good match, but all come from {kinds} where {evidence.kinds_wanted} "
         "would cover this user's interests: a partial one."
     )
-
-
-def _categories(count: int) -> str:
-    return "one category" if count == 1 else f"{count} categories"
 
 
 def _and(parts: Sequence[str]) -> str:

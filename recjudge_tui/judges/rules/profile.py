@@ -50,14 +50,12 @@ class Traits(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """Weights by category, word and brand, each the sum of the weights of the events that show it.
-
-    `total` is the weight of all events (above 0). New items are compared with `liked_strengths`: the strengths, by
-    category alone, of the items the user liked (all but ratings below their mean), each measured against the rest of
-    the history, in ascending order. `seen` are all categories of the events, liked or not; `leading` the liked ones,
-    best first; `kinds` counts the different categories of the history; `searches` holds the words of each search.
-    `clear`: the taste is known well enough, and narrow enough, to call an item off-category (see `profile_of`).
-    """
+    """Weights by category, word and brand, each the sum of the weights of the events that show it. `total` is the weight
+    of all events (above 0). New items are compared with `liked_strengths`: the strengths, by category alone, of the items
+    the user liked (all but ratings below their mean), each measured against the rest of the history, in ascending order.
+    `seen` are all categories of the events, liked or not; `leading` the liked ones, best first; `kinds` counts the
+    different categories of the history; `searches` holds the words of each search. `clear`: the taste is known well
+    enough, and narrow enough, to call an item off-category (see `profile_of`)."""
 
     media: bool
     empty: bool
@@ -104,25 +102,19 @@ def latest(user: UserView) -> datetime | None:
 
 def is_media(user: UserView) -> bool:
     """Whether the user takes each item only once: things rated, watched, played, heard or read, and nothing bought.
-
-    Events of an unknown type count as purchases; wishes and refusals do not count.
-    """
+    Events of an unknown type count as purchases; wishes and refusals do not count."""
     actions = {action_of(event.type) for event in (*user.history, *user.others)}
     return bool(actions & {"rated", "consumed"}) and not actions & {"bought", "other"}
 
 
 def profile_of(user: UserView) -> Profile:
-    """The taste shown by a user's events.
-
-    An event of the history has the weight `1 + 0.75 z` (z: its rating in standard deviations from the user's own
-    mean; 0 when it is no rating), limited to -0.5 .. 3, times `0.5 ** (age / 180 days)`; a wish (cart, list)
-    weighs 0.5, a refusal (return, dislike) -0.5 and an event of an unknown type 0.5 instead. Clicks, searches and
-    browsed categories add less, and only for what they name. Preferences are ignored, since they repeat the events.
-
-    The profile is clear if at least 3 events have a category (media: 10). A shopper's must also be narrow:
-    `(sum w)^2 / sum w^2` over the weights w of the fields they shop in is at most 4. A field is the first level of a
-    category path, or the whole category if it has no levels.
-    """
+    """The taste shown by a user's events. An event of the history has the weight `1 + 0.75 z` (z: its rating in standard
+    deviations from the user's own mean; 0 when it is no rating), limited to -0.5 .. 3, times `0.5 ** (age / 180 days)`; a
+    wish (cart, list) weighs 0.5, a refusal (return, dislike) -0.5 and an event of an unknown type 0.5 instead. Clicks,
+    searches and browsed categories add less, and only for what they name. Preferences are ignored, since they repeat the
+    events. The profile is clear if at least 3 events have a category (media: 10). A shopper's must also be narrow: `(sum
+    w)^2 / sum w^2` over the weights w of the fields they shop in is at most 4. A field is the first level of a category
+    path, or the whole category if it has no levels."""
     now = latest(user)
     shown = [event for event in (*user.history, *user.others) if event.item]
     likings = _likings(shown)
@@ -179,20 +171,16 @@ def _breadth(parts: Sequence[tuple[Traits, float]]) -> float:
 
 
 def strength(what: Traits, profile: Profile) -> float:
-    """How strongly an item matches the user's taste: the sum of its categories' shares in the profile.
-
-    An item with three liked categories matches more than an item with one, and a category that the user rates below
-    their mean adds little or subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. There is no
-    upper bound; 0 means no affinity.
-    """
+    """How strongly an item matches the user's taste: the sum of its categories' shares in the profile. An item with three
+    liked categories matches more than an item with one, and a category that the user rates below their mean adds little
+    or subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. There is no upper bound; 0 means no
+    affinity."""
     return _strength(what, (profile.categories, profile.words, profile.brands), profile.total, 0.0)
 
 
 def taste_rank(value: float, profile: Profile) -> float:
-    """The rank of a strength among those of the items the user liked, in 0..1; 0 without affinity.
-
-    `(below + equal / 2 + 1/2) / (n + 1)`. With one liked item any larger strength ranks 0.75; with none any ranks 0.5.
-    """
+    """The rank of a strength among those of the items the user liked, in 0..1; 0 without affinity. `(below + equal / 2 +
+    1/2) / (n + 1)`. With one liked item any larger strength ranks 0.75; with none any ranks 0.5."""
     if value <= 0:
         return 0.0
     low = bisect_left(profile.liked_strengths, value - 1e-9)

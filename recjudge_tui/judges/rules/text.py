@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib.resources import files
 from typing import NamedTuple, TypeVar
@@ -31,9 +31,8 @@ class Durable(NamedTuple):
 
 
 class Consumable(NamedTuple):
-    """A product that is used up: `per_day` of a base unit (ml, g, wash, piece) by one household. `days` is how long a pack
-    lasts whose title names no amount. With `one_product` only the same product counts as a refill.
-    """
+    """A product that is used up: `per_day` of a base unit (ml, g, wash, piece) by one household. `days` is how long a
+    pack lasts whose title names no amount. With `one_product` only the same product counts as a refill."""
 
     kind: str
     phrases: tuple[str, ...]
@@ -42,7 +41,6 @@ class Consumable(NamedTuple):
     one_product: bool = False
 
 
-K = TypeVar("K", Durable, Consumable)
 _DATA = tomllib.loads(files("recjudge_tui.judges.rules").joinpath("words.toml").read_text("utf-8"))
 (COLOURS, SCENTS, PACKING, EDITIONS, STOPWORDS, ACCESSORIES, SPARES, FOR_OTHERS, HOLDERS, DIMENSIONS) = (
     frozenset(_DATA["words"][name].split())
@@ -70,12 +68,13 @@ _MULTIPLE = re.compile(rf"(\d{{1,4}})\s*[x×]\s*({_NUMBER})\s?-?({_UNIT})\b")
 _MEASURE = re.compile(rf"\b({_NUMBER})\s?-?({_UNIT})\b")
 _PACK_OF = re.compile(r"\b(?:pack|set|box|case|bundle|bag) of (\d{1,4})\b")
 _FORM = re.compile(rf"\b{_NUMBER}\s?-?(?:{'|'.join(sorted(DIMENSIONS))})\b|\bsize [\w.]{{1,4}}\b")
+K = TypeVar("K", Durable, Consumable)
 
 
-def _phrases(kinds: Sequence[K]) -> list[tuple[str, K]]:
-    """The names of these kinds between spaces, each with its kind, the longest first."""
-    named = ((f" {phrase} ", kind) for kind in kinds for phrase in kind.phrases)
-    return sorted(named, key=lambda pair: (-len(pair[0]), pair[0]))
+def _phrases(kinds: tuple[K, ...]) -> list[tuple[str, K]]:
+    """The names of all kinds between spaces, the longest first."""
+    named = [(f" {phrase} ", kind) for kind in kinds for phrase in kind.phrases]
+    return sorted(named, key=lambda p: (-len(p[0]), p[0]))
 
 
 _DURABLE_PHRASES, _CONSUMABLE_PHRASES = _phrases(DURABLES), _phrases(CONSUMABLES)
@@ -143,12 +142,10 @@ def same_title(item: ItemView) -> tuple[str, tuple[str, ...]]:
 
 
 def variant_key(item: ItemView, media: bool) -> tuple[str, str, tuple[str, ...]]:
-    """(brand, year, sorted words) of an item without its size, colour, scent, count, pack and edition.
-
-    Numbers without a unit stay, so `Heat` and `Heat 2`, or the models `S3` and `S7`, differ; so do two years. In a
-    film title a colour is part of the name: for `media` only measures and words of editions are removed, and only the
-    latter if the title has a year in brackets.
-    """
+    """(brand, year, sorted words) of an item without its size, colour, scent, count, pack and edition. Numbers without a
+    unit stay, so `Heat` and `Heat 2`, or the models `S3` and `S7`, differ; so do two years. In a film title a colour is
+    part of the name: for `media` only measures and words of editions are removed, and only the latter if the title has a
+    year in brackets."""
     return (plain(item.brand).strip(), *_bare(item.title, media))
 
 
@@ -165,11 +162,8 @@ def _bare(title: str, media: bool) -> tuple[str, tuple[str, ...]]:
 
 
 def amounts(title: str) -> dict[str, float]:
-    """Amounts in base units (ml, g, m, wash, piece): `2 x 250 ml` → `{"ml": 500.0}`.
-
-    A count next to a measure (`Pack of 3, 300 g`) does not multiply it. The title is ambiguous, and the smaller
-    amount is the cautious reading.
-    """
+    """Amounts in base units (ml, g, m, wash, piece): `2 x 250 ml` → `{"ml": 500.0}`. A count next to a measure (`Pack of
+    3, 300 g`) does not multiply it. The title is ambiguous, and the smaller amount is the cautious reading."""
     text = plain(title)
     found = [(float(count), number, unit) for count, number, unit in _MULTIPLE.findall(text)]
     found += [(1.0, number, unit) for number, unit in _MEASURE.findall(_MULTIPLE.sub(" ", text))]
