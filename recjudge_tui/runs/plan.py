@@ -121,14 +121,16 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """A planned run; `run_id` is None where nothing was stored (a dry run). `prompt` is NAME@VERSION. `first` are the
-    messages of its first call."""
+    """A planned run; `run_id` is None where nothing was stored (a dry run), `existing` where it was planned before. `prompt`
+    is NAME@VERSION. `first` are the messages of its first call, where it is planned now."""
 
     run_id: int | None
     rater: str
     prompt: str
     estimate: Estimate
     first: tuple[Message, ...] = ()
+    protocol: str = ""
+    existing: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def draft_run(
         }
     )
     first = _first_messages(db, request, protocol, prompt, cases)
-    plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first)
+    plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first, protocol.name)
     return Draft(request, plan, judge.rater_kind, protocol, prompt_id, prompt, cases)
 
 
