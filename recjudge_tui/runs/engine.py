@@ -483,17 +483,13 @@ async def _judge_all(
     judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
-        identity = await judge.prepare(
-            Workload(
-                calls=before.outstanding,
-                longest_prompt_tokens=estimate.longest_prompt_tokens,
-                max_tokens=settings.max_tokens,
-                images=settings.images,
-                concurrency=concurrency,
-                timeout_s=settings.timeout_s,
-                known=judge_capabilities(db, spec),
-            )
-        )
+        workload = workload_of(judge, settings, estimate)
+        update = {
+            "calls": before.outstanding,
+            "known": judge_capabilities(db, spec),
+            "concurrency": concurrency,
+        }
+        identity = await judge.prepare(workload.model_copy(update=update))
         identity = identity.model_copy(update={"headers": spec.headers})
         set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
@@ -520,6 +516,18 @@ async def _judge_all(
     if (decision and decision.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
         return "done", decision.sentence() if decision else ""
     return ("paused" if wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
+
+
+def workload_of(judge: Judge, settings: RunSettings, estimate: Estimate) -> Workload:
+    """What a run asks of its judge."""
+    return Workload(
+        calls=estimate.calls,
+        longest_prompt_tokens=estimate.longest_prompt_tokens,
+        max_tokens=settings.max_tokens,
+        images=settings.images,
+        concurrency=settings.concurrency or judge.concurrency,
+        timeout_s=settings.timeout_s,
+    )
 
 
 def planned_concurrency(settings: RunSettings, judge: Judge) -> int:
