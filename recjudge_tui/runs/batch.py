@@ -36,7 +36,7 @@ from recjudge_tui.judges.batch import (
     was_refused,
 )
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.judges.servers import BatchAccess, BatchJudge
+from recjudge_tui.judges.servers import BatchJudge
 from recjudge_tui.runs.calls import Bill, Call, Question
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.lease import acquire
@@ -523,11 +523,9 @@ def submit(
     between, the provider's list is searched first, so that no call is sent twice. Raises RunError when the list does
     not show whether the batch arrived, JudgeError and CallError when the provider refuses.
     """
-    with _at_provider(db, run_id) as (run, server, access, folder):
-        found_again = sum(
-            _resolve_interrupted(run, server, row, folder, settle_s, tell)
-            for row in batches_of(db, run_id, "planned")
-        )
+    with _at_provider(db, run_id, tell) as provider:
+        run, server = provider.run, provider.server
+        found_again = sum(provider.resolve(row, settle_s) for row in batches_of(db, run_id, "planned"))
         name_calls(db, run_id)
         batches = calls = 0
         cached: list[int] = []
@@ -535,11 +533,11 @@ def submit(
         reserved = sum(row["reserved_usd"] or 0.0 for row in batches_of(db, run_id, "planned", "submitted"))
         budget = budget_of(settings, spec, batch_price(spec), run_progress(db, run_id), reserved)
         affordable = outgoing(run, cached, progress, budget, tell)
-        for part in write_parts(run, affordable, server.shape, folder / "calls.jsonl"):
-            remote_id = _send(run, server, access.url, part)
+        for part in write_parts(run, affordable, server.shape, provider.folder / "calls.jsonl"):
+            remote_id = provider.send(part)
             part.path.unlink()
             batches, calls = batches + 1, calls + len(part.call_ids)
-            tell(f"batch {remote_id}: {len(part.call_ids):,} calls submitted to {access.url}")
+            tell(f"batch {remote_id}: {len(part.call_ids):,} calls submitted to {provider.url}")
         return SubmitSummary(batches, calls, found_again, len(cached))
 
 
@@ -566,20 +564,18 @@ def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> CollectSu
     Calls that a batch left unanswered (expired, cancelled) can be sent again, live or in another batch.
     """
     tally, over, waiting = ImportTally(), 0, 0
-    with _at_provider(db, run_id) as (run, server, _, folder):
+    with _at_provider(db, run_id, tell) as provider:
         for row in batches_of(db, run_id, "planned"):
-            if row["asked_at"] and not _adopt(run, server, row, folder, tell):
-                waiting += 1
+            waiting += bool(row["asked_at"]) and not provider.adopt(row)
         for row in batches_of(db, run_id, "submitted"):
-            remote = server.fetch(row["remote_id"])
+            remote = provider.server.fetch(row["remote_id"])
             set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
             if remote.over and not tally.stopped:
-                over += _store_batch(run, server, row["id"], remote, folder, tally, tell)
+                over += provider.store(row["id"], remote, tally)
             else:
                 waiting += 1
-                tell(
-                    f"batch {remote.id} is {remote.status}: {remote.done or 0:,} of {row['calls']:,} answered"
-                )
+                done = f"{remote.done or 0:,} of {row['calls']:,} answered"
+                tell(f"batch {remote.id} is {remote.status}: {done}")
     return CollectSummary(tally, over, waiting)
 
 
@@ -604,7 +600,7 @@ def refuse_when_away(db: Database, run_id: int) -> None:
 
 
 @contextmanager
-def _at_provider(db: Database, run_id: int) -> Iterator[tuple[BatchRun, BatchServer, BatchAccess, Path]]:
+def _at_provider(db: Database, run_id: int, tell: Tell) -> Iterator[_Provider]:
     with held_run(db, run_id) as run:
         access = run.judge.batch_access()
         try:
@@ -612,7 +608,7 @@ def _at_provider(db: Database, run_id: int) -> Iterator[tuple[BatchRun, BatchSer
                 contextlib.closing(batch_server(run.setup.spec.provider, access)) as server,
                 scratch_folder() as folder,
             ):
-                yield run, server, access, folder
+                yield _Provider(run, server, access.url, folder, tell)
         except OSError as error:
             raise RunError(
                 f"the batch's files cannot be written to {tempfile.gettempdir()}",
@@ -621,128 +617,115 @@ def _at_provider(db: Database, run_id: int) -> Iterator[tuple[BatchRun, BatchSer
             ) from error
 
 
-def _send(run: BatchRun, server: BatchServer, url: str, part: Part) -> str:
-    """Submit one batch and return the provider's id. Each step is stored, so that an interruption can be resolved."""
-    batch_id = plan_batch(run.db, run.id, url, part.call_ids, part.most or None)
-    try:
-        file_id = server.upload(part.path)
-    except (CallError, JudgeError):
-        forget_batch(run.db, batch_id)
-        raise
-    mark_requested(run.db, batch_id, file_id)
-    try:
-        remote_id = server.create(part.path, file_id, batch_row(run.db, batch_id)["mark"])
-    except (CallError, JudgeError) as error:
-        if was_refused(error):
-            forget_batch(run.db, batch_id)
+@dataclass(frozen=True)
+class _Provider:
+    """The provider of a leased run, with a folder for files."""
+
+    run: BatchRun
+    server: BatchServer
+    url: str
+    folder: Path
+    tell: Tell
+
+    def send(self, part: Part) -> str:
+        """Submit one batch and return the provider's id. Each step is stored, so that an interruption can be resolved."""
+        db, run_id = self.run.db, self.run.id
+        batch_id = plan_batch(db, run_id, self.url, part.call_ids, part.most or None)
+        try:
+            file_id = self.server.upload(part.path)
+        except (CallError, JudgeError):
+            forget_batch(db, batch_id)
             raise
-        raise RunError(
-            f"it is unknown whether {url} received the batch",
-            str(error),
-            f"Repeat “recjudge batch submit {run.id}”. It checks the provider's list before it sends anything.",
-        ) from error
-    set_submitted(run.db, batch_id, remote_id)
-    return remote_id
+        mark_requested(db, batch_id, file_id)
+        try:
+            remote_id = self.server.create(part.path, file_id, batch_row(db, batch_id)["mark"])
+        except (CallError, JudgeError) as error:
+            if was_refused(error):
+                forget_batch(db, batch_id)
+                raise
+            raise RunError(
+                f"it is unknown whether {self.url} received the batch",
+                str(error),
+                f"Repeat “recjudge batch submit {run_id}”. It checks the provider's list before it sends anything.",
+            ) from error
+        set_submitted(db, batch_id, remote_id)
+        return remote_id
 
+    def resolve(self, row: StoredRow, settle_s: float) -> bool:
+        """Resolve a batch whose submission was interrupted. True if the provider has it.
 
-def _resolve_interrupted(
-    run: BatchRun, server: BatchServer, row: StoredRow, folder: Path, settle_s: float, tell: Tell
-) -> bool:
-    """Resolve a batch whose submission was interrupted. True if the provider has it.
-
-    Otherwise forget the batch, so that its calls are sent again. The second search comes after `settle_s` seconds, when
-    a late request must have arrived, and after its file was withdrawn, so that it can no longer start a batch.
-    """
-    if not row["asked_at"]:
-        forget_batch(run.db, row["id"])
+        Otherwise forget the batch, so that its calls are sent again. The second search comes after `settle_s` seconds, when
+        a late request must have arrived, and after its file was withdrawn, so that it can no longer start a batch.
+        """
+        if row["asked_at"]:
+            if self.adopt(row):
+                return True
+            age = time.time() - datetime.fromisoformat(row["asked_at"]).timestamp()
+            if age < settle_s:
+                self.tell("an earlier submit was interrupted; waiting in case its batch still arrives")
+                time.sleep(min(settle_s, settle_s - age))
+            if row["file_id"]:
+                with contextlib.suppress(CallError, JudgeError):
+                    self.server.withdraw(row["file_id"])
+            if self.adopt(row):
+                return True
+        forget_batch(self.run.db, row["id"])
         return False
-    if _adopt(run, server, row, folder, tell):
+
+    def adopt(self, row: StoredRow) -> bool:
+        """Look for a planned batch at the provider and store its id. False if it is not there.
+
+        It is known by its file, its mark or the call names in its results. If the provider keeps neither file nor mark and
+        has no results yet, the only unknown batch of the same size since then is assumed to match; `store` verifies it.
+        Raises RunError when there are several.
+        """
+        known = known_remote_ids(self.run.db, row["server"])
+        since = datetime.fromisoformat(row["created_at"]).timestamp() - CLOCKS_APART_S
+        candidates: list[RemoteBatch] = []
+        for remote in self.server.find(row["file_id"] or "", row["mark"], since):
+            if remote.id in known or not (remote.ours or remote.calls in (None, row["calls"])):
+                continue
+            if remote.ours or (
+                remote.over and self._is_ours(row["id"], self.server.download(remote, self.folder))
+            ):
+                candidates = [remote]
+                break
+            if not remote.over:
+                candidates.append(remote)
+        if len(candidates) > 1:
+            raise RunError(
+                f"several batches at {row['server']} may belong to run {self.run.id}",
+                f"{', '.join(remote.id for remote in candidates)} have the same size.",
+                "Try again when one of them has ended. Its results show which run it belongs to.",
+            )
+        for remote in candidates:
+            set_submitted(self.run.db, row["id"], remote.id)
+            self.tell(f"batch {remote.id} was already submitted: found again")
+        return bool(candidates)
+
+    def _is_ours(self, batch_id: int, files: list[Path]) -> bool:
+        """Whether the first lines of the results contain call names of this batch."""
+        names: list[str] = []
+        for path in files:
+            with path.open("rb") as file:
+                for raw in islice(file, LINES_LOOKED_AT):
+                    with contextlib.suppress(LineFault):
+                        names.append(read_result(raw).custom_id)
+        return calls_in_batch(self.run.db, batch_id, names) > 0
+
+    def store(self, batch_id: int, remote: RemoteBatch, tally: ImportTally) -> bool:
+        """Store the results of a batch that has ended. False if it belongs to another run, or if storing was stopped."""
+        run, files = self.run, self.server.download(remote, self.folder)
+        if not remote.ours and not self._is_ours(batch_id, files):
+            detach_batch(run.db, batch_id)
+            search = f"“recjudge batch submit {run.id}” continues the search"
+            self.tell(f"batch {remote.id} does not belong to run {run.id}; {search}")
+            return False
+        _store_results(run, files, tally)
+        for path in files:
+            path.unlink()
+        if tally.stopped:
+            return False
+        self.tell(f"batch {remote.id} is {remote.status}{f': {remote.error}' if remote.error else ''}")
+        end_batch(run.db, batch_id, "failed" if remote.status == "failed" else "collected", remote.error)
         return True
-    age = time.time() - datetime.fromisoformat(row["asked_at"]).timestamp()
-    if age < settle_s:
-        tell("an earlier submit was interrupted; waiting in case its batch still arrives")
-        time.sleep(min(settle_s, settle_s - age))
-    if row["file_id"]:
-        with contextlib.suppress(CallError, JudgeError):
-            server.withdraw(row["file_id"])
-    if _adopt(run, server, row, folder, tell):
-        return True
-    forget_batch(run.db, row["id"])
-    return False
-
-
-def _adopt(run: BatchRun, server: BatchServer, row: StoredRow, folder: Path, tell: Tell) -> bool:
-    """Look for a planned batch at the provider and store its id. False if it is not there."""
-    remote = _matching_batch(run, server, row, folder)
-    if remote is None:
-        return False
-    set_submitted(run.db, row["id"], remote.id)
-    tell(f"batch {remote.id} was already submitted: found again")
-    return True
-
-
-def _matching_batch(run: BatchRun, server: BatchServer, row: StoredRow, folder: Path) -> RemoteBatch | None:
-    """The provider's batch that corresponds to a stored one, by its file, its mark or the call names in its results.
-
-    If the provider keeps neither file nor mark and has no results yet, the only unknown batch of the same size since
-    then is assumed to match; `collect` verifies it. Raises RunError when there are several.
-    """
-    known = known_remote_ids(run.db, row["server"])
-    since = datetime.fromisoformat(row["created_at"]).timestamp() - CLOCKS_APART_S
-    candidates = []
-    for remote in server.find(row["file_id"] or "", row["mark"], since):
-        if remote.id in known:
-            continue
-        if remote.ours:
-            return remote
-        if remote.calls not in (None, row["calls"]):
-            continue
-        if not remote.over:
-            candidates.append(remote)
-        elif _is_ours(run.db, row["id"], server.download(remote, folder)):
-            return remote
-    if len(candidates) > 1:
-        raise RunError(
-            f"several batches at {row['server']} may belong to run {run.id}",
-            f"{', '.join(remote.id for remote in candidates)} have the same size.",
-            "Try again when one of them has ended. Its results show which run it belongs to.",
-        )
-    return candidates[0] if candidates else None
-
-
-def _is_ours(db: Database, batch_id: int, files: list[Path]) -> bool:
-    """Whether the first lines of the results contain call names of this batch."""
-    names: list[str] = []
-    for path in files:
-        with path.open("rb") as file:
-            for raw in islice(file, LINES_LOOKED_AT):
-                with contextlib.suppress(LineFault):
-                    names.append(read_result(raw).custom_id)
-    return calls_in_batch(db, batch_id, names) > 0
-
-
-def _store_batch(
-    run: BatchRun,
-    server: BatchServer,
-    batch_id: int,
-    remote: RemoteBatch,
-    folder: Path,
-    tally: ImportTally,
-    tell: Tell,
-) -> bool:
-    """Store the results of a batch that has ended. False if it belongs to another run, or if storing was stopped."""
-    files = server.download(remote, folder)
-    if not remote.ours and not _is_ours(run.db, batch_id, files):
-        detach_batch(run.db, batch_id)
-        tell(
-            f"batch {remote.id} does not belong to run {run.id}; “recjudge batch submit {run.id}” continues the search"
-        )
-        return False
-    _store_results(run, files, tally)
-    for path in files:
-        path.unlink()
-    if tally.stopped:
-        return False
-    tell(f"batch {remote.id} is {remote.status}{f': {remote.error}' if remote.error else ''}")
-    end_batch(run.db, batch_id, "failed" if remote.status == "failed" else "collected", remote.error)
-    return True
