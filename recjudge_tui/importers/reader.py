@@ -816,7 +816,8 @@ def parquet_records(
         )
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
-            columns, broken = [], set()
+            columns: list[list[Any]] = []
+            broken: set[int] = set()
             for name, raw in zip(shown_names, batch.columns, strict=True):
                 column = _plain(raw)
                 unpacked += column.nbytes
