@@ -325,8 +325,8 @@ class LabelRows(NamedTuple):
         a, b = row.get("system_a", ""), row.get("system_b", "")
         if not (a and b):
             raise RowFault("half a pair", "an order is given, but not two systems; left out")
-        given = (row[_1], row[_2]) if _both(row) else (row.get("value", ""),)
-        texts = tuple("" if text in MISSING else text for text in given)
+        texts: tuple[str, ...] = (row[_1], row[_2]) if _both(row) else (row.get("value", ""),)
+        texts = tuple("" if text in MISSING else text for text in texts)
         if not any(texts) and not _states_failure(row):
             raise RowFault("no value", "no answer in any order; left out")
 

@@ -96,6 +96,8 @@ from recjudge_tui.store.verdicts import COUNTED
 Progress = Callable[[int, float], None]
 _T = TypeVar("_T")
 _TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
+# the bytes of files whose check takes so long that its progress is shown
+_LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
 _SHOWN_TYPES, _SHOWN_NAMES = 10, 5
@@ -195,7 +197,15 @@ def import_files(
     for path in paths:
         # a file that is not a table is refused by its beginning, before all of it is read
         sample_of(path, encoding)
-    contents = {path: contents_of(path, encoding) for path in paths}
+    total, seen = sum(path.stat().st_size for path in paths), 0
+
+    def checked(more: int) -> None:
+        nonlocal seen
+        seen += more
+        if progress is not None and total > _LARGE:
+            progress(0, min(1.0, seen / total))
+
+    contents = {path: contents_of(path, encoding, checked) for path in paths}
     passes = 2 if kind == "labels" else 1
     lines = sum(c.lines for c in contents.values())
     pace = _Pace(progress, passes * lines)

@@ -19,7 +19,7 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -324,10 +324,12 @@ class Contents(NamedTuple):
     spaced: bool = True
 
 
-def contents_of(path: Path, encoding: str = UTF8) -> Contents:
+def contents_of(
+    path: Path, encoding: str = UTF8, read: Callable[[int], None] = lambda _bytes: None
+) -> Contents:
     """What is to be known of the whole file before it is read. Raises InputError when the file cannot be read to its
     end, so that damaged archives and decompression bombs are found before anything is stored, and for NUL characters and
-    endless lines.
+    endless lines. `read` is told how many more bytes on disk were read.
     """
     digest = hashlib.sha256()
     with _explained(path):
@@ -338,6 +340,7 @@ def contents_of(path: Path, encoding: str = UTF8) -> Contents:
             handle.seek(0)
             while packed and (block := handle.read(_BLOCK)):
                 digest.update(block)
+                read(len(block))
         if start.startswith(PARQUET):
             return Contents(digest.hexdigest(), parquet_length(path))
     lines, last, length, quoted, spaced = 0, b"\n", 0, False, False
@@ -346,6 +349,7 @@ def contents_of(path: Path, encoding: str = UTF8) -> Contents:
         while block := unpacked.read(_BLOCK):
             if not packed:
                 digest.update(block)
+                read(len(block))
             if bytes_are_text and b"\0" in block:
                 raise _nul(path, block, lines)
             feeds = block.count(b"\n")
@@ -816,7 +820,7 @@ def parquet_records(
         )
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
-            columns: list[Any] = []
+            columns: list[list[Any]] = []
             broken: set[int] = set()
             for name, raw in zip(shown_names, batch.columns, strict=True):
                 column = _plain(raw)

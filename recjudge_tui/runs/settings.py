@@ -20,6 +20,7 @@ from recjudge_tui.protocols.lint import ambiguous
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports import imported_layouts
+from recjudge_tui.store.projects import stated_domain
 from recjudge_tui.store.prompts import domain_named
 from recjudge_tui.store.raters import find_rater, judged_kinds
 from recjudge_tui.store.runs import last_domain, prompt_label, stored_runs
@@ -139,8 +140,10 @@ def check_form(settings: RunSettings, prompt: Prompt) -> None:
 
 
 def project_domain(db: Database, project_id: int) -> str:
-    """The domain named by the layouts of the project's imports, else the one that its newest run was given; empty if
-    there is none."""
+    """The domain that was named for the project, else by the layouts of its imports, else the one that its newest run was
+    given; empty if there is none."""
+    if stated := stated_domain(db, project_id):
+        return stated
     known = {dataset.domain for layout in imported_layouts(db, project_id) if (dataset := dataset_of(layout))}
     return known.pop() if len(known) == 1 else last_domain(db, project_id)
 

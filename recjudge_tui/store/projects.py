@@ -32,6 +32,16 @@ def find_project(db: Database, name: str) -> int | None:
     return db.found("SELECT id FROM projects WHERE name = ?", (name.strip(),))
 
 
+def set_domain(db: Database, name: str, domain: str) -> None:
+    """Say what a project is about. Raises NotFoundError."""
+    db.change("projects", project_id(db, name), domain=domain)
+
+
+def stated_domain(db: Database, project: int) -> str:
+    """The domain that somebody named for the project; empty if nobody did."""
+    return str(db.value("SELECT domain FROM projects WHERE id = ?", (project,)) or "")
+
+
 def project_id(db: Database, name: str) -> int:
     """The project's id. Raises NotFoundError naming the existing projects."""
     identity = find_project(db, name)
