@@ -114,7 +114,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     RowList {
         height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden;
-        .row-list--head { color: $text-muted; }
+        .row-list--head { text-style: dim; }
         .row-list--cursor { background: $block-cursor-background; text-style: bold; }
         .row-list--marked, .row-list--down { color: $warning; }
         .row-list--failed { color: $error; }

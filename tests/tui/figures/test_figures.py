@@ -87,18 +87,6 @@ async def test_every_figure_shows_what_its_report_says_and_opens_its_cases(
             await press(pilot, "q")
 
 
-async def test_keys_turn_to_each_figure_and_the_help_names_them(drawn_db: Path) -> None:
-    async with running(drawn_db, size=(140, 40)) as pilot:
-        screen = await show(pilot, "confusion")
-        for name, key in FIGURE_KEYS.items():
-            await press(pilot, key)
-            await until(pilot, lambda name=name: screen.figure is not None and screen.figure.name == name)  # type: ignore[misc]
-        await press(pilot, "tab")
-        await until(pilot, lambda: screen.figure is not None and screen.figure.name == next(iter(FIGURES)))
-        await press(pilot, "question_mark")
-        assert all(kind.title in shown(pilot) for kind in FIGURES.values())
-
-
 async def test_a_grid_fits_its_room_and_the_cursor_can_be_read(drawn_db: Path) -> None:
     async with running(drawn_db) as pilot:
         screen = await show(pilot, "q-matrix")
