@@ -297,13 +297,11 @@ def interval(
     return "".join(cells)
 
 
-def shaded(text: str, ramp: Sequence[str], share: float, bold: bool = False) -> Text:
-    """The text, right-aligned, on a background that is stronger for a larger share; at 0 dim and without background."""
-    weight = "bold " if bold else ""
+def shade(ramp: Sequence[str], share: float, bold: bool = False) -> str:
+    """The style of a text on a background that is stronger for a larger share; at 0 dim and without background."""
     if share <= 0:
-        return Text(text, "bold" if bold else "dim", justify="right")
-    shade = ramp[min(int(share * len(ramp)), len(ramp) - 1)]
-    return Text(text, f"{weight}#ffffff on {shade}", justify="right")
+        return "bold" if bold else "dim"
+    return f"{'bold ' if bold else ''}#ffffff on {ramp[min(int(share * len(ramp)), len(ramp) - 1)]}"
 
 
 # ---- text pane ---------------------------------------------------------------------------------------------------
