@@ -82,7 +82,7 @@ WALKS = {
     "cases": Walk(
         "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
-        "CasesScreen OverrideDialog PickDialog Palette KeyHelp AskLine",
+        "CasesScreen PickDialog Palette KeyHelp AskLine",
         _cases(""),
     ),
     "sent": Walk("P J G escape j P pagedown escape", "SentScreen", _cases("")),
