@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.css.query import QueryError
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
@@ -205,53 +205,3 @@ class Choice(Widget, can_focus=True):
         shown = one_line(dict(self._options)[self.value], max(self.content_size.width - 4, 4))
         mark = "bold $accent" if len(self._options) > 1 else "dim"
         return Content.assemble(("‹", mark), f" {shown} ", ("›", mark))
-
-
-# ---- choice form -------------------------------------------------------------------------------------------------
-
-
-_SHOWN = 44
-
-
-class ChoiceField(NamedTuple):
-    """`options` are (value, text shown); `value` is the current one."""
-
-    name: str
-    label: str
-    options: Sequence[tuple[str, str]]
-    value: str
-
-
-class ChoiceForm(Dialog[dict[str, str] | None]):
-    """Returns the chosen value of each field by its name, or None when the user cancels."""
-
-    CSS = """
-    ChoiceForm .row { height: 1; }
-    ChoiceForm .row Label { width: 12; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "show", id="figures.accept"),
-        Binding("down,j", "app.focus_next", "next", show=False, id="figures.down"),
-        Binding("up,k", "app.focus_previous", "previous", show=False, id="figures.up"),
-        Binding("escape,q,m", "dismiss(None)", "cancel", key_display="esc", id="figures.cancel"),
-    ]
-
-    def __init__(self, fields: Sequence[ChoiceField]) -> None:
-        super().__init__()
-        self._choice_fields = [field for field in fields if field.options]
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content("Shown")
-            for field in self._choice_fields:
-                options = [(value, one_line(text, _SHOWN)) for value, text in field.options]
-                with Horizontal(classes="row"):
-                    yield Label(Content(field.label))
-                    yield Choice(options, field.value, field_id=f"choice-{field.name}")
-            yield DialogHint("← → choose   ↑ ↓ field   enter show   esc cancel")
-
-    def action_accept(self) -> None:
-        chosen = {
-            field.name: self.query_one(f"#choice-{field.name}", Choice).value for field in self._choice_fields
-        }
-        self.dismiss(chosen)

@@ -47,8 +47,7 @@ from recjudge_tui.reports.figures.marks import (
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.dialogs import ChoiceField
-from recjudge_tui.tui.screens import COMMON, TabbedScreen, WrittenFile, export_table
+from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, export_table
 from recjudge_tui.tui.widgets import (
     ABOVE,
     BELOW,
@@ -794,10 +793,8 @@ class FiguresScreen(TabbedScreen):
             self._load(switch=True)
 
     def action_choose(self) -> None:
-        from recjudge_tui.tui.dialogs import ChoiceForm
-
         if self.figure is not None:
-            self.app.push_screen(ChoiceForm(self.figure.fields), self._choose)
+            self.app.push_screen(choice_form(*self.figure.fields), self._choose)
 
     def _choose(self, chosen: dict[str, str] | None) -> None:
         if chosen is not None:

@@ -51,6 +51,7 @@ from recjudge_tui.tui.widgets import (
 if TYPE_CHECKING:
     from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.tui.form import Form
     from recjudge_tui.tui.import_form import ImportRequest
 
 
@@ -934,6 +935,29 @@ class OccasionScreen(ExportScreen, ImportScreen):
 def _chips(text: str) -> tuple[str, ...]:
     parse_occasions(text)
     return parse_filter(text).chips()
+
+
+# ---- choices -----------------------------------------------------------------------------------------------------
+
+
+class ChoiceField(NamedTuple):
+    """`options` are (value, text shown); `value` is the current one."""
+
+    name: str
+    label: str
+    options: Sequence[tuple[str, str]]
+    value: str
+
+
+def choice_form(*fields: ChoiceField) -> Form:
+    """A form of these fields, without those that have nothing to choose."""
+    from recjudge_tui.domain.options import Option
+    from recjudge_tui.tui.form import Form
+
+    shown = [field for field in fields if field.options]
+    options = [Option(field.name, str, "", required=True, label=field.label) for field in shown]
+    values = {field.name: field.value for field in shown}
+    return Form("Shown", options, values, {field.name: field.options for field in shown})
 
 
 # ---- tabs --------------------------------------------------------------------------------------------------------
