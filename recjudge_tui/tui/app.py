@@ -38,7 +38,7 @@ from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cl
 from recjudge_tui.tui.themes import THEMES, Filters, ReadableDim, chosen_theme, named_colours, own_theme
 
 if TYPE_CHECKING:
-    from recjudge_tui.tui.palette import Command
+    from recjudge_tui.tui.dialogs import Command
     from recjudge_tui.tui.screens import Host
 
 POLL_S = 1.0
@@ -237,7 +237,7 @@ class RecjudgeApp(App[None]):
             self.push_screen(KeyHelp(keys_of(self.screen)))
 
     def action_command_palette(self) -> None:
-        from recjudge_tui.tui.palette import Palette
+        from recjudge_tui.tui.dialogs import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(tuple(self.commands(self.screen))), self._run_command)
@@ -254,7 +254,8 @@ class RecjudgeApp(App[None]):
             self.call_later(command.run)
 
     def action_change_theme(self) -> None:
-        from recjudge_tui.tui.palette import Palette, themes
+        from recjudge_tui.tui.dialogs import Palette
+        from recjudge_tui.tui.palette import themes
 
         self.push_screen(Palette(tuple(themes(self)), "Theme"), self._run_command)
 

@@ -27,7 +27,7 @@ from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
-from recjudge_tui.tui.row_list import Column, RowList
+from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     ChoiceField,
@@ -42,7 +42,6 @@ from recjudge_tui.tui.widgets import (
     LONGEST_TEXT,
     Glyphs,
     KeyLine,
-    Reader,
     TopBar,
     case_number,
     fit,

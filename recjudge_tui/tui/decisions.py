@@ -37,6 +37,7 @@ from recjudge_tui.store.verdicts import (
     verdict_to_keep,
 )
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
+from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
 from recjudge_tui.tui.widgets import (
@@ -45,7 +46,6 @@ from recjudge_tui.tui.widgets import (
     DialogHint,
     Glyphs,
     KeyLine,
-    Reader,
     TopBar,
     case_number,
     clickable,

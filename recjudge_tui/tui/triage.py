@@ -250,7 +250,7 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def _offer_filters(self, filters: list[SavedFilter]) -> None:
         """The saved filters to apply, to add to and to delete."""
-        from recjudge_tui.tui.palette import Command, Palette
+        from recjudge_tui.tui.dialogs import Command, Palette
 
         present = self.rows.chosen.text()
         offered = [

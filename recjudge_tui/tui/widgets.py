@@ -399,50 +399,6 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         return selection.extract(self.text()), "\n"
 
 
-class Reader(TextPane):
-    """A text with search inside. The words of a filter and those that were searched for stand out."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "find", "find in the text", show=False, id="reader.find")
-    ]
-    _words: tuple[str, ...] = ()
-    _wanted = ""
-
-    def mark(self, words: Sequence[str]) -> None:
-        """Let these words stand out, too."""
-        if tuple(words) != self._words:
-            self._words = tuple(words)
-            self._lay_out()
-
-    def laid_out(self, width: int) -> Content:
-        words = [re.escape(word) for word in (*self._words, self._wanted) if word]
-        pattern = re.compile("|".join(words), re.IGNORECASE)
-        return (
-            super().laid_out(width).highlight_regex(pattern, style="reverse")
-            if words
-            else super().laid_out(width)
-        )
-
-    def action_find(self) -> None:
-        from recjudge_tui.tui.dialogs import AskLine
-
-        hint = "Enter again goes to the next place."
-        self.app.push_screen(AskLine("Find in the text", hint, self._wanted), self._find)
-
-    def _find(self, wanted: str | None) -> None:
-        """Scroll to the next line with the words, from the last one to the first."""
-        self._wanted = wanted or ""
-        self._lay_out()
-        if wanted is None:
-            return
-        top = min(int(self.scroll_offset.y), self.max_scroll_y - 1)
-        found = [y for y, line in enumerate(self._painted()) if wanted.casefold() in line.text.casefold()]
-        if found:
-            self.scroll_to(y=next((y for y in found if y > top), found[0]), animate=False)
-        else:
-            self.notify(one_line(f"“{wanted}” is not in the text.", 100), markup=False)
-
-
 # ---- key line ----------------------------------------------------------------------------------------------------
 
 
