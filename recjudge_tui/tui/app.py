@@ -238,10 +238,9 @@ class RecjudgeApp(App[None]):
 
     def action_command_palette(self) -> None:
         from recjudge_tui.tui.dialogs import Palette
-        from recjudge_tui.tui.palette import GROUPS
 
         if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(tuple(self.commands(self.screen)), groups=GROUPS), self._run_command)
+            self.push_screen(Palette(tuple(self.commands(self.screen))), self._run_command)
 
     def commands(self, screen: Screen[Any]) -> Iterable[Command]:
         """The actions available now, the screens to go to, and the theme."""

@@ -26,7 +26,7 @@ from recjudge_tui.reports.cases import written_profile
 from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import LOW_CONFIDENCE
-from recjudge_tui.tui.screens import Reader
+from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.widgets import (
     LONGEST_TEXT,
     Glyphs,

@@ -27,12 +27,13 @@ from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
-from recjudge_tui.tui.row_list import Column, RowList
+from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
+    ChoiceField,
     OccasionScreen,
-    Reader,
     WrittenFile,
+    choice_form,
     export_table,
     format_hint,
     write_text,
@@ -499,8 +500,6 @@ class CompareScreen(OccasionScreen):
         return super().check_action(action, parameters)
 
     def action_choose(self) -> None:
-        from recjudge_tui.tui.dialogs import ChoiceField, ChoiceForm
-
         comparison = self.comparison
         if comparison is None:
             return
@@ -513,7 +512,7 @@ class CompareScreen(OccasionScreen):
             ChoiceField("second", "to", offered, request.second or offered[-1][0]),
             ChoiceField("question", "question", questions, here),
         )
-        self.app.push_screen(ChoiceForm(picks), partial(self._chosen, keys=keys))
+        self.app.push_screen(choice_form(*picks), partial(self._chosen, keys=keys))
 
     def _chosen(self, chosen: dict[str, str] | None, keys: list[tuple[str, str]]) -> None:
         if chosen is not None:

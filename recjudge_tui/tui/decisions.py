@@ -8,17 +8,17 @@ import shlex
 import shutil
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from recjudge_tui.config_file import reader_name
 from recjudge_tui.domain.filters import VerdictFilter
@@ -37,7 +37,8 @@ from recjudge_tui.store.verdicts import (
     verdict_to_keep,
 )
 from recjudge_tui.tui.dialogs import AskLine, AskText, Confirm, Dialog
-from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, Reader, WrittenFile, write_text
+from recjudge_tui.tui.row_list import Reader
+from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
 from recjudge_tui.tui.widgets import (
     LONGEST_PROMPT,
@@ -184,8 +185,34 @@ class Triage:
         aspect = "" if row.aspect == OVERALL else f" on {one_line(row.aspect, 26).replace('_', ' ')}"
         whose = f"Case {case_number(row.case_id)}, {one_line(row.rater, 24)}{aspect}"
         about = f"{whose}. Your verdict is stored beside the judge's, as the rater “{reader_name()}”."
-        dialog = OverrideDialog(offered, about, row.systems)
-        self._screen.app.push_screen(dialog, partial(self._override, row))
+        if keys := _keys(offered):
+            answers = {
+                key: ((label, value), answer_text(row.systems, label, value) if label != key else "")
+                for key, (label, value) in keys.items()
+            }
+            dialog = PickDialog("Override the verdict", about, answers)
+            self._screen.app.push_screen(dialog, partial(self._override, row))
+        else:
+            self._ask_number(row, offered, about)
+
+    def _ask_number(self, row: VerdictRow, offered: Choices, about: str) -> None:
+        """Ask for a number of the scale until one is given."""
+        symbols = glyphs()
+        span = f"a number from {score(offered.low, symbols)} to {score(offered.high, symbols)}"
+
+        def given(text: str | None) -> None:
+            if text is None:
+                return
+            try:
+                value = float(text)
+            except ValueError:
+                value = float("nan")
+            if offered.low <= value <= offered.high:
+                self._override(row, (f"{value:g}", value))
+            else:
+                self._ask_number(row, offered, f"Enter {span}.")
+
+        self._screen.app.push_screen(AskLine("Override the verdict", about, "", span), given)
 
     def _override(self, row: VerdictRow, given: tuple[str, float] | None) -> None:
         if given is not None:
@@ -222,9 +249,11 @@ class Triage:
             rows = verdict_rows(self._screen.host.db, [verdict_id])
             about = f"case {case_number(rows[0].case_id)}" if rows else ""
             title = " ".join(["Keep your verdict", *(["on", about] if about else [])])
-            dialog = PickDialog(
-                title, ("labels", f"in the labelled set, as the annotator “{LABELLED}”"), _IN_PROMPT
-            )
+            places = {
+                "1": ("labels", f"in the labelled set, as the annotator “{LABELLED}”"),
+                "2": ("example", "as an example in its prompt, in a new version"),
+            }
+            dialog = PickDialog(title, "", places)
             self._screen.app.push_screen(dialog, partial(self._keep, verdict_id))
 
     def _keep(self, verdict_id: int, where: str | None) -> None:
@@ -306,89 +335,36 @@ def _keep_example(db: Database, verdict_id: int) -> LogWrite:
 _MOST_STEPS = 9
 
 
-_IN_PROMPT = ("example", "as an example in its prompt, in a new version")
-
-
-class PickDialog(Dialog["str | None"]):
-    """`PickDialog(title, (value, text), ...)`: returns a value, picked by its number, or None."""
+class PickDialog(Dialog[Any]):
+    """`PickDialog(title, about, {key: (result, text)})`: returns the result of the key that is pressed, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *[Binding(str(at), f"pick({at})", "pick", show=False, id=f"pick.{at}") for at in (1, 2)],
-        Binding("escape,q", "dismiss(None)", "cancel", key_display="esc", id="pick.cancel"),
+        Binding("escape", "dismiss(None)", "cancel", id="pick.cancel"),
     ]
 
-    def __init__(self, title: str, *offered: tuple[str, str]) -> None:
+    def __init__(self, title: str, about: str, offered: Mapping[str, tuple[Any, str]]) -> None:
         super().__init__()
-        self._title, self._offered = title, offered
+        self._title, self._about, self._offered = title, about, offered
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
+            if self._about:
+                yield Static(Content(one_line(self._about, 200)), classes="dialog-text")
             rows = [
-                _row(str(at), text, f"screen.pick({at})") for at, (_, text) in enumerate(self._offered, 1)
+                clickable(Content.assemble((f" {key} ", "bold $accent"), f" {text}"), f"screen.pick('{key}')")
+                for key, (_, text) in self._offered.items()
             ]
-            yield ClickText(Content("\n").join(rows), classes="dialog-text")
+            yield ClickText(Content("\n").join(rows), id="choices")
             yield DialogHint("esc cancel")
-
-    def action_pick(self, at: int) -> None:
-        self.dismiss(self._offered[at - 1][0])
-
-
-class OverrideDialog(Dialog["tuple[str, float] | None"]):
-    """Returns (label, value), or None when it was cancelled. One key for each label, or a number for other scales."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="override.cancel")
-    ]
-
-    def __init__(self, choices: Choices, about: str, systems: tuple[str, ...] = ()) -> None:
-        """`systems`: A and B of a comparison, which its rows name."""
-        super().__init__()
-        self._choices, self._about, self._systems = choices, about, systems
-        self._keys = _keys(choices)
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content("Override the verdict")
-            yield Static(Content(one_line(self._about, 200)), classes="dialog-text")
-            if self._keys:
-                yield ClickText(Content("\n").join(self._rows()), id="override-choices")
-            else:
-                yield Input(placeholder=self._range(), compact=True, type="number")
-                yield Static(id="override-wrong")
-            yield DialogHint("esc cancel")
-
-    def _rows(self) -> list[Content]:
-        return [
-            _row(key, self._named(key, *answer), f"screen.answer('{key}')")
-            for key, answer in self._keys.items()
-        ]
-
-    def _named(self, key: str, label: str, value: float) -> str:
-        return answer_text(self._systems, label, value) if label != key else ""
-
-    def _range(self) -> str:
-        symbols = glyphs()
-        return f"a number from {score(self._choices.low, symbols)} to {score(self._choices.high, symbols)}"
 
     def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character.lower() in self._keys:
+        if event.character is not None and event.character.lower() in self._offered:
             event.stop()
-            self.action_answer(event.character.lower())
+            self.action_pick(event.character.lower())
 
-    def action_answer(self, key: str) -> None:
-        self.dismiss(self._keys[key])
-
-    @on(Input.Submitted)
-    def _number(self, event: Input.Submitted) -> None:
-        try:
-            value = float(event.value)
-        except ValueError:
-            value = float("nan")
-        if self._choices.low <= value <= self._choices.high:
-            self.dismiss((f"{value:g}", value))
-        else:
-            self.query_one("#override-wrong", Static).update(Content(f"Enter {self._range()}."))
+    def action_pick(self, key: str) -> None:
+        self.dismiss(self._offered[key][0])
 
 
 def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
@@ -396,12 +372,6 @@ def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
     if len(systems) == 2 and value:
         return one_line(systems[0 if value > 0 else 1], 60)
     return one_line(label, 40)
-
-
-def _row(key: str, text: str, action: str) -> Content:
-    """A line that is also clicked."""
-    line = Content.assemble((f" {key} ", "bold $accent"), f" {text}" if text else "")
-    return clickable(line, action)
 
 
 def _keys(choices: Choices) -> dict[str, tuple[str, float]]:

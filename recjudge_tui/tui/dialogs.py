@@ -10,14 +10,14 @@ from textual import events, on
 from textual.app import ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.css.query import QueryError
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Input, Label, OptionList, Static, TextArea
+from textual.widgets import Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line, safe_text
@@ -243,60 +243,7 @@ class Choice(Widget, can_focus=True):
         return Content.assemble(("‹", mark), f" {shown} ", ("›", mark))
 
 
-# ---- choice form -------------------------------------------------------------------------------------------------
-
-
-_SHOWN = 44
-
-
-class ChoiceField(NamedTuple):
-    """`options` are (value, text shown); `value` is the current one."""
-
-    name: str
-    label: str
-    options: Sequence[tuple[str, str]]
-    value: str
-
-
-class ChoiceForm(Dialog[dict[str, str] | None]):
-    """Returns the chosen value of each field by its name, or None when the user cancels."""
-
-    CSS = """
-    ChoiceForm .row { height: 1; }
-    ChoiceForm .row Label { width: 12; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "show", id="figures.accept"),
-        Binding("down,j", "app.focus_next", "next", show=False, id="figures.down"),
-        Binding("up,k", "app.focus_previous", "previous", show=False, id="figures.up"),
-        Binding("escape,q,m", "dismiss(None)", "cancel", key_display="esc", id="figures.cancel"),
-    ]
-
-    def __init__(self, fields: Sequence[ChoiceField]) -> None:
-        super().__init__()
-        self._choice_fields = [field for field in fields if field.options]
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content("Shown")
-            for field in self._choice_fields:
-                options = [(value, one_line(text, _SHOWN)) for value, text in field.options]
-                with Horizontal(classes="row"):
-                    yield Label(Content(field.label))
-                    yield Choice(options, field.value, field_id=f"choice-{field.name}")
-            yield DialogHint("← → choose   ↑ ↓ field   enter show   esc cancel")
-
-    def action_accept(self) -> None:
-        chosen = {
-            field.name: self.query_one(f"#choice-{field.name}", Choice).value for field in self._choice_fields
-        }
-        self.dismiss(chosen)
-
-
 # ---- palette -----------------------------------------------------------------------------------------------------
-
-
-_PAGE = 10
 
 
 class Command(NamedTuple):
@@ -310,7 +257,7 @@ class Command(NamedTuple):
 
 
 class Palette(Dialog[Command | None]):
-    """A search, and the commands that match it, by group; `groups` come first."""
+    """`Palette(commands)`: a search, and the commands that match it, by group."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "close", id="palette.close"),
@@ -320,11 +267,8 @@ class Palette(Dialog[Command | None]):
         Binding("pageup", "page(-1)", "page up", show=False, id="palette.page_up"),
     ]
 
-    def __init__(
-        self, commands: Sequence[Command], title: str = "Commands", groups: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, commands: Sequence[Command], title: str = "Commands") -> None:
         super().__init__()
-        self._groups = groups
         self._title = title
         self._commands = tuple(commands)
         self._shown: tuple[Command, ...] = ()
@@ -343,7 +287,7 @@ class Palette(Dialog[Command | None]):
     @on(Input.Changed)
     def _list(self) -> None:
         words = self.query_one(Input).value.casefold().split()
-        groups = dict.fromkeys((*self._groups, *(command.group for command in self._commands)))
+        groups = dict.fromkeys(command.group for command in self._commands)
         self._shown = tuple(
             command
             for group in groups
@@ -358,7 +302,7 @@ class Palette(Dialog[Command | None]):
             if command.group != before:
                 before = command.group
                 listed.add_option(Option(Content.styled(before, "bold $accent"), disabled=True))
-            listed.add_option(Option(_line(command, room), id=str(at)))
+            listed.add_option(Option(_command_line(command, room), id=str(at)))
         if not self._shown:
             listed.add_option(Option(Content("nothing matches"), disabled=True))
         listed.action_first()
@@ -369,7 +313,7 @@ class Palette(Dialog[Command | None]):
         move_cursor(self.query_one(Options), rows)
 
     def action_page(self, pages: int) -> None:
-        for _ in range(_PAGE):
+        for _ in range(10):
             self.action_move(pages)
 
     @on(Input.Submitted)
@@ -398,6 +342,6 @@ def _best(shown: Sequence[Command], words: Sequence[str]) -> int | None:
     return min(begin, key=lambda at: len(shown[at].title)) if wanted and begin else None
 
 
-def _line(command: Command, room: int) -> Content:
+def _command_line(command: Command, room: int) -> Content:
     gap = max(room - cell_len(command.title) - cell_len(command.key), 1)
     return Content.assemble(f"  {command.title}", " " * gap, (command.key, "bold"))

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.text import one_line
@@ -38,7 +36,6 @@ from recjudge_tui.reports.figures.marks import (
     Figure,
     Forest,
     Grid,
-    GridCell,
     Lines,
     Mark,
     Marks,
@@ -50,15 +47,13 @@ from recjudge_tui.reports.figures.marks import (
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.dialogs import ChoiceField
-from recjudge_tui.tui.screens import COMMON, TabbedScreen, WrittenFile, export_table
+from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, export_table
 from recjudge_tui.tui.widgets import (
     ABOVE,
     BELOW,
     COUNTS,
     ClickText,
     DetailsPane,
-    FigureTable,
     Glyphs,
     KeyLine,
     TopBar,
@@ -67,7 +62,7 @@ from recjudge_tui.tui.widgets import (
     interval,
     middle,
     number,
-    shaded,
+    shade,
     stacked,
     tick,
 )
@@ -316,8 +311,8 @@ def bars(marks: Bars, chosen: int, width: int, height: int, look: Glyphs) -> Con
 def _legend(names: Sequence[str], looks: Sequence[tuple[str, str]], width: int) -> list[Content]:
     """The shade of each part, in as many lines as needed."""
     lines = [Content("")]
-    for (shade, style), name in zip(looks, names, strict=True):
-        entry = Content.assemble((shade * 2, style), (f" {one_line(name, min(20, width - 4))}", "dim"))
+    for (shading, style), name in zip(looks, names, strict=True):
+        entry = Content.assemble((shading * 2, style), (f" {one_line(name, min(20, width - 4))}", "dim"))
         if lines[-1].cell_length == 0:
             lines[-1] = entry
         elif lines[-1].cell_length + 3 + entry.cell_length <= width:
@@ -389,6 +384,68 @@ def _bars_framed(head: Sequence[Content], lines: Sequence[Content], chosen: int,
     return Content("\n").join([*head, *gap, *lines[first : first + room]])
 
 
+# ---- grid --------------------------------------------------------------------------------------------------------
+
+
+# the smallest and the largest width of a column
+_CELLS = (8, 32)
+_CURSOR = "bold #000000 on #e6c34a"
+# `shaded` picks the strongest shade for any share just below 1
+_STRONGEST = 0.999
+
+
+def reached(marks: Grid) -> list[tuple[str, str]]:
+    """The cells that the cursor can reach, line by line."""
+    every = ((row, column) for row in marks.rows for column in marks.columns)
+    return [place for place in every if (cell := marks.cells.get(place)) is not None and cell.row is not None]
+
+
+def grid(marks: Grid, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+    """A table of shaded cells with their sums. The chosen cell has brackets and a ground of its own; where there is room
+    each has its second figure below. Lines and columns that do not fit are those far from it."""
+    here = reached(marks)[chosen]
+    rows = [*marks.rows, *(["all"] if marks.column_sums else [])]
+    columns = [*marks.columns, *(["all"] if marks.row_sums else [])]
+    left = min(max(cell_len(one_line(name, 30)) for name in rows), 30, width // 3) + 1
+    wide = min(max((width - left) // len(columns) - 1, _CELLS[0]), _CELLS[1])
+    fitting = max((width - left) // (wide + 1), 1)
+    first = min(max(columns.index(here[1]) - fitting + 1, 0), max(len(columns) - fitting, 0))
+    columns = columns[first : first + fitting]
+    tall = 2 if marks.below_title and len(rows) * 2 < height else 1
+    top = min(max(rows.index(here[0]) - (height - 1) // tall + 1, 0), len(rows))
+    lines = [
+        Content.assemble(
+            " " * left, *((f" {middle(one_line(name), wide, look):>{wide}}", "dim") for name in columns)
+        )
+    ]
+    for row in rows[top : top + max((height - 1) // tall, 1)]:
+        cells = [_cell(marks, row, column, (row, column) == here, look) for column in columns]
+        for at in range(tall):
+            name = fit(one_line(row, 60), left, look) if at == 0 else " " * left
+            texts = [(middle(text[at], wide, look), style) for text, style in cells]
+            shown = [Content.styled(f"{' ' * (wide - cell_len(text))}{text}", style) for text, style in texts]
+            lines.append(Content.assemble(name, " ", Content(" ").join(shown)))
+    return Content("\n").join(lines)
+
+
+def _cell(marks: Grid, row: str, column: str, chosen: bool, look: Glyphs) -> tuple[tuple[str, str], str]:
+    """The text of a cell, its second figure, and its style."""
+    cell = marks.cells.get((row, column))
+    if row == "all" or column == "all":
+        sums = marks.column_sums if row == "all" else marks.row_sums
+        at = (*marks.columns, "all").index(column) if row == "all" else marks.rows.index(row)
+        return (number(sums[at] if at < len(sums) else sum(sums)), ""), "dim"
+    if cell is None:
+        return (look.dot if row == column else "", ""), "dim"
+    text = cell.text.replace(UNDEFINED, look.none)
+    if chosen:
+        return (f"[{text}]", cell.below), _CURSOR
+    if cell.shade is None:
+        return (text, cell.below), "dim"
+    ramp = COUNTS if not marks.signed else ABOVE if cell.shade > 0 else BELOW
+    return (text, cell.below), shade(ramp, min(abs(cell.shade), _STRONGEST), cell.bold)
+
+
 # ---- render ------------------------------------------------------------------------------------------------------
 
 
@@ -400,21 +457,23 @@ def draw(marks: Marks, chosen: int, width: int, height: int, look: Glyphs) -> Co
         case Forest():
             return forest(marks, chosen, width, height, look)
         case Grid():
-            return Content("")
+            return grid(marks, chosen, width, height, look)
         case _:
             return plot(marks, chosen, width, height)
 
 
 def plot_rows(marks: Marks) -> tuple[Row, ...]:
-    """The row of the report behind each mark that the cursor can reach, in order; none for a grid."""
+    """The row of the report behind each mark that the cursor can reach, in order."""
+    if isinstance(marks, Grid):
+        return tuple(row for place in reached(marks) if (row := marks.cells[place].row) is not None)
     match marks:
         case Bars():
-            reached = [next(iter(parts.values())) for parts in marks.bars.values()]
+            shown = [next(iter(parts.values())) for parts in marks.bars.values()]
         case Forest():
-            reached = list(marks.marks)
+            shown = list(marks.marks)
         case _:
-            reached = _points(marks)
-    return tuple(mark.row for mark in reached if mark.row is not None)
+            shown = _points(marks)
+    return tuple(mark.row for mark in shown if mark.row is not None)
 
 
 def plot_notes(marks: Marks) -> tuple[str, ...]:
@@ -544,77 +603,6 @@ def export_figure(data: Figure, path: Path) -> tuple[str, ...]:
     return save_figure(data, path)
 
 
-# ---- grid --------------------------------------------------------------------------------------------------------
-
-
-_SUM_NAME = "all"
-_CURSOR = "bold #000000 on #e6c34a"
-# `shaded` picks the strongest shade for any share just below 1
-_STRONGEST = 0.999
-
-
-class TableCell(NamedTuple):
-    """A cell and its row of the report; None if there is none. `below`: a second figure, shown where there is room."""
-
-    text: Text
-    row: Row | None
-    below: str = ""
-
-    def in_column(self, width: int, height: int, *, chosen: bool) -> Text:
-        """The cell across its column. The chosen one has brackets, because the shade of a cell would hide the cursor."""
-        lines = [f"[{self.text.plain}]" if chosen else self.text.plain]
-        if height > 1 and self.below and len(self.below) <= width:
-            lines.append(self.below)
-        style = _CURSOR if chosen else self.text.style
-        return Text("\n".join(line.rjust(width) for line in lines), style, justify="right")
-
-
-class CellTable(NamedTuple):
-    """The headings of the columns, and the name and cells of each line; what the second figures are."""
-
-    heads: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[TableCell, ...]], ...]
-    below: str = ""
-
-    def at(self, place: Coordinate) -> TableCell | None:
-        """The cell at a position; None outside of the table."""
-        inside = place.row < len(self.lines) and place.column < len(self.heads)
-        return self.lines[place.row][1][place.column] if inside else None
-
-
-def cell_table(marks: Grid, look: Glyphs) -> CellTable:
-    """The cells of a grid, with the sums in the last line and column."""
-    lines = []
-    for at, name in enumerate(marks.rows):
-        cells = [_cell(marks, name, column, look) for column in marks.columns]
-        if marks.row_sums:
-            cells.append(_sum(marks.row_sums[at]))
-        lines.append((name, tuple(cells)))
-    if marks.column_sums:
-        sums = [*marks.column_sums, *([sum(marks.row_sums)] if marks.row_sums else ())]
-        lines.append((_SUM_NAME, tuple(map(_sum, sums))))
-    heads = (*marks.columns, _SUM_NAME) if marks.row_sums else marks.columns
-    return CellTable(heads, tuple(lines), marks.below_title)
-
-
-def _cell(marks: Grid, name: str, column: str, look: Glyphs) -> TableCell:
-    cell = marks.cells.get((name, column))
-    if cell is None:
-        return TableCell(Text(look.dot if name == column else "", "dim", justify="right"), None)
-    return TableCell(_text(cell, signed=marks.signed, look=look), cell.row, cell.below)
-
-
-def _text(cell: GridCell, *, signed: bool, look: Glyphs) -> Text:
-    if cell.shade is None:
-        return Text(cell.text.replace(UNDEFINED, look.none), "dim", justify="right")
-    ramp = COUNTS if not signed else ABOVE if cell.shade > 0 else BELOW
-    return shaded(cell.text, ramp, min(abs(cell.shade), _STRONGEST), cell.bold)
-
-
-def _sum(count: int) -> TableCell:
-    return TableCell(Text(f"{count:,}", "dim", justify="right"), None)
-
-
 # ---- plot widget -------------------------------------------------------------------------------------------------
 
 
@@ -622,8 +610,10 @@ class Plot(Widget, can_focus=True):
     DEFAULT_CSS = "Plot { height: 1fr; padding: 0 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "cases", key_display="enter", id="plot.cases"),
-        Binding("right,l,down,j", "step(1)", "next point", show=False, id="plot.next"),
-        Binding("left,h,up,k", "step(-1)", "previous point", show=False, id="plot.previous"),
+        Binding("right,l", "step(1,0)", "next mark", show=False, id="plot.next"),
+        Binding("left,h", "step(-1,0)", "previous mark", show=False, id="plot.previous"),
+        Binding("down,j", "step(0,1)", "next line", show=False, id="plot.down"),
+        Binding("up,k", "step(0,-1)", "previous line", show=False, id="plot.up"),
     ]
 
     class Moved(Message):
@@ -643,9 +633,9 @@ class Plot(Widget, can_focus=True):
         """The row of the report that the cursor is on."""
         return self.rows[self.chosen] if self.chosen < len(self.rows) else None
 
-    def show(self, marks: Marks) -> None:
+    def show(self, marks: Marks | None) -> None:
         """Draw other marks; the cursor keeps its place if it still exists."""
-        self._marks, self.rows = marks, plot_rows(marks)
+        self._marks, self.rows = marks, () if marks is None else plot_rows(marks)
         self.chosen = min(self.chosen, max(len(self.rows) - 1, 0))
         self.refresh()
 
@@ -655,11 +645,25 @@ class Plot(Widget, can_focus=True):
         width, height = self.content_size
         return draw(self._marks, self.chosen, width, height, glyphs())
 
-    def action_step(self, by: int) -> None:
-        if self.rows:
-            self.chosen = (self.chosen + by) % len(self.rows)
-            self.refresh()
-            self.post_message(self.Moved())
+    def action_step(self, right: int, down: int) -> None:
+        """To the next mark; in a grid to the next cell in this direction, if there is one."""
+        if not self.rows:
+            return
+        if isinstance(self._marks, Grid):
+            places = [
+                (self._marks.rows.index(r), self._marks.columns.index(c)) for r, c in reached(self._marks)
+            ]
+            y, x = places[self.chosen]
+            beyond = [
+                (abs(row - y) + abs(column - x), at)
+                for at, (row, column) in enumerate(places)
+                if (row == y and (column - x) * right > 0) or (column == x and (row - y) * down > 0)
+            ]
+            self.chosen = min(beyond)[1] if beyond else self.chosen
+        else:
+            self.chosen = (self.chosen + right + down) % len(self.rows)
+        self.refresh()
+        self.post_message(self.Moved())
 
     def action_open(self) -> None:
         if self.rows:
@@ -672,25 +676,12 @@ class Plot(Widget, can_focus=True):
 # figure -> its key
 FIGURE_KEYS = dict(zip(FIGURES, "1234567890", strict=True))
 _LONGEST_NOTES = 8
-# the smallest and the largest width of a column, and the largest height of a line
-_CELLS, _TALLEST = (8, 32), 3
 _EXPORT_HINT = "The file's ending says what is written: .svg .png .pdf for the figure, .csv .json .md .tex for its numbers"
-
-
-class Picture(Vertical):
-    """The room of the figure. Longer details or more tabs leave less of it."""
-
-    class Resized(Message):
-        pass
-
-    def on_resize(self) -> None:
-        self.post_message(self.Resized())
 
 
 class FiguresScreen(TabbedScreen):
     CSS = """
-    FiguresScreen #body.-grid FigureTable, FiguresScreen #body.-plot Plot { display: block; }
-    FiguresScreen #body.-none #none { display: block; }
+    FiguresScreen #body.-plot Plot, FiguresScreen #body.-none #none { display: block; }
     FiguresScreen #none { padding: 1 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -724,20 +715,12 @@ class FiguresScreen(TabbedScreen):
         self.tab = name
         self.chosen = dict(chosen)
         self.figure: FigureView | None = None
-        self._cells = CellTable((), ())
-        self._cursor = Coordinate(0, 0)
-        # the width of a column and the height of a line of the grid
-        self._cell_size = (_CELLS[0], 1)
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Figures")
         yield self.occasion_bar()
         yield ClickText(id="tabs")
-        with Picture(id="body", classes="pane -none"):
-            # the cursor has a ground of its own, so it needs a text of its own
-            yield FigureTable(
-                id="grid", cursor_type="cell", cell_padding=1, cursor_foreground_priority="renderable"
-            )
+        with Vertical(id="body", classes="pane -none"):
             yield Plot(id="plot")
             yield Static(Content.styled("computing", "dim"), id="none")
         yield DetailsPane(id="details", classes="pane")
@@ -768,101 +751,38 @@ class FiguresScreen(TabbedScreen):
     def on_resize(self) -> None:
         self.show_tabs()
 
-    @on(Picture.Resized)
-    def _fill_room(self) -> None:
-        if self._cells.lines and self._cell_size != self._size_of_cells(self._cells):
-            self._show_grid(self._cells, self.query_one(FigureTable))
-            self.call_after_refresh(self._mark_cursor)
-
     def _show_figure(self, figure: FigureView) -> None:
         self.figure = figure
         self.occasions_shown()
         if figure.data.topic != self.topic:
             self.chosen.pop("topic", None)
         self.topic, marks = figure.data.topic, figure.data.marks
-        self._cells = cell_table(marks, glyphs()) if isinstance(marks, Grid) else CellTable((), ())
         self.query_one(TopBar).show(right=self.topic.text())
-        box, table, plot = self.query_one("#body"), self.query_one(FigureTable), self.query_one(Plot)
-        box.border_subtitle = Content("")
+        box, plot, look = self.query_one("#body"), self.query_one(Plot), glyphs()
         box.border_title = Content(one_line(figure.data.title, max(self.size.width - 6, 20)))
-        if marks is not None and not isinstance(marks, Grid):
-            plot.show(marks)
-        box.set_classes("pane " + ("-grid" if self._cells.lines else "-plot" if self._has_plot else "-none"))
-        if self._cells.lines:
-            self._show_grid(self._cells, table)
-            table.focus()
-        elif self._has_plot:
+        plot.show(marks)
+        below = marks.below_title if isinstance(marks, Grid) and plot.rows else ""
+        box.border_subtitle = Content(f"below: {below}" if below else "")
+        box.set_classes("pane " + ("-plot" if plot.rows else "-none"))
+        if plot.rows:
             plot.focus()
         else:
-            lines = [f"{glyphs().dot} {one_line(note, 400)}" for note in figure.notes] or ["Nothing to draw."]
-            self.query_one("#none", Static).update(
-                Content("\n".join([*lines, "", "m chooses another question."]))
-            )
+            lines = [f"{look.dot} {one_line(note, 400)}" for note in figure.notes] or ["Nothing to draw."]
+            text = "\n".join([*lines, "", "m chooses another question."])
+            self.query_one("#none", Static).update(Content(text))
             self.set_focus(None)
-        # the table loses its row labels when a cell changes before its first layout
-        self.call_after_refresh(self._show_details)
+        self._show_details()
         self.refresh_bindings()
 
-    @property
-    def _has_plot(self) -> bool:
-        marks = None if self.figure is None else self.figure.data.marks
-        return marks is not None and not isinstance(marks, Grid) and bool(self.query_one(Plot).rows)
-
-    def _show_grid(self, cells: CellTable, table: FigureTable) -> None:
-        cursor = table.cursor_coordinate
-        table.clear(columns=True)
-        width, height = self._cell_size = self._size_of_cells(cells)
-        second = cells.below and height > 1
-        self.query_one("#body").border_subtitle = Content(f"below: {cells.below}" if second else "")
-        for place, head in enumerate(cells.heads):
-            table.add_column(
-                Text(middle(one_line(head), width, glyphs()), justify="right"), width=width, key=str(place)
-            )
-        for name, line in cells.lines:
-            shown = [cell.in_column(width, height, chosen=False) for cell in line]
-            table.add_row(*shown, height=height, label=Text(f"{middle(one_line(name), 30, glyphs())} "))
-        if table.is_valid_coordinate(cursor):
-            table.cursor_coordinate = cursor
-        if self._row() is None and len(cells.heads) > 1:
-            table.move_cursor(column=table.cursor_column + 1, animate=False)
-
-    def _size_of_cells(self, cells: CellTable) -> tuple[int, int]:
-        """The width of a column and the height of a line that fill the room; a higher line has a second figure."""
-        longest = min(max(cell_len(name) for name, _ in cells.lines), 30)
-        width = (self.size.width - longest - 6) // len(cells.heads) - 2
-        height = (self.query_one("#body").size.height - 1) // len(cells.lines)
-        return min(max(width, _CELLS[0]), _CELLS[1]), min(max(height, 1), _TALLEST)
-
-    def _row(self) -> Row | None:
-        """The row of the report under the cursor."""
-        if self.figure is None:
-            return None
-        if not self._cells.lines:
-            return self.query_one(Plot).row if self._has_plot else None
-        cell = self._cells.at(self.query_one(FigureTable).cursor_coordinate)
-        return None if cell is None else cell.row
-
-    @on(DataTable.CellHighlighted)
     @on(Plot.Moved)
     def _show_details(self) -> None:
-        figure, row, look = self.figure, self._row(), glyphs()
+        figure, row, look = self.figure, self.query_one(Plot).row, glyphs()
         if figure is None:
             return
-        self._mark_cursor()
         lines = [] if row is None else [content_of(figure.data.sentence(row), look)]
-        notes = figure.notes[:_LONGEST_NOTES] if self._cells.lines or self._has_plot else ()
+        notes = figure.notes[:_LONGEST_NOTES] if self.query_one(Plot).rows else ()
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one(DetailsPane).show(Content("\n").join(lines))
-
-    def _mark_cursor(self) -> None:
-        """Put brackets around the value under the cursor."""
-        table = self.query_one(FigureTable)
-        before, here = self._cursor, table.cursor_coordinate
-        self._cursor = here
-        for place in (before, here):
-            cell = self._cells.at(place)
-            if cell is not None and table.is_valid_coordinate(place):
-                table.update_cell_at(place, cell.in_column(*self._cell_size, chosen=place == here))
 
     # ---- keys
 
@@ -873,10 +793,8 @@ class FiguresScreen(TabbedScreen):
             self._load(switch=True)
 
     def action_choose(self) -> None:
-        from recjudge_tui.tui.dialogs import ChoiceForm
-
         if self.figure is not None:
-            self.app.push_screen(ChoiceForm(self.figure.fields), self._choose)
+            self.app.push_screen(choice_form(*self.figure.fields), self._choose)
 
     def _choose(self, chosen: dict[str, str] | None) -> None:
         if chosen is not None:
@@ -887,10 +805,9 @@ class FiguresScreen(TabbedScreen):
         if self.figure is not None:
             self.ask_file(f"{self.tab}.svg", _EXPORT_HINT, partial(_write, data=self.figure.data))
 
-    @on(DataTable.CellSelected)
     @on(Plot.Opened)
     def _open_cases(self) -> None:
-        figure, row = self.figure, self._row()
+        figure, row = self.figure, self.query_one(Plot).row
         if figure is not None and row is not None:
             job = partial(cases_behind, project_id=self.project_id, data=figure.data, row=row)
             self.background.start("behind", job, self._show_cases)

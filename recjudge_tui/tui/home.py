@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -46,7 +46,6 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.home import Board
     from recjudge_tui.reports.read_first import First
 
 
@@ -264,6 +263,18 @@ def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> 
     return pushed_right(left if width_of((*left, *right)) < width else left[:2], right, width, look)
 
 
+def _measured(
+    lead: str, name: Cell, names: int, value: str, ends: tuple[float | None, float | None, float | None],
+    bounds: tuple[float, float], tail: Sequence[Cell], width: int, look: Glyphs, even: float | None = None,
+) -> Line:  # fmt: skip
+    """`lead name  62% ├──●──┤ tail`; `names` is the width of the names. The axis is left out where there is no room."""
+    room = min(width - cell_len(lead) - names - max(cell_len(value), 4) - width_of(tail) - 3, _AXIS[1])
+    drawn = f" {interval(*ends, bounds, room, even)}" if room >= _AXIS[0] else ""
+    shown = name._replace(text=middle(name.text, names, look))
+    gap = Cell(" " * (names - shown.width + 1))
+    return pushed_right([Cell(lead), shown, gap, Cell(f"{value:>4}"), Cell(drawn, DIM)], tail, width, look)
+
+
 def trust(home: Home, width: int, look: Glyphs) -> Block | None:
     """One agreement with people with its interval, the human ceiling, and how often the order decides the verdict."""
     agreement, lines = home.agreement, list[Line]()
@@ -283,59 +294,37 @@ def trust(home: Home, width: int, look: Glyphs) -> Block | None:
         lines.append(line(Cell(f" {agreement.stat}", DIM)))
         few = few_cases(agreement.n)
         judge = f"{one_line(agreement.judge, 24)}{look.dot}{one_line(agreement.people, 24)}"
-        people = f"people{look.dot}people"
-        rows = [
-            (judge, Destination("cases", agreement.cases), agreement.value, agreement.interval, agreement.n),
-            (
-                people,
-                Destination("reports"),
-                agreement.ceiling,
-                agreement.ceiling_interval,
-                agreement.ceiling_n,
-            ),
-        ]
-        shown = [row for row in rows if row[2] is not None or row[0] == judge]
-        known = [v for _, _, value, ends, _ in shown for v in (value, *ends) if v is not None]
+        of_judge, of_people = Destination("cases", agreement.cases), Destination("reports")
+        rows = [(judge, of_judge, agreement.value, agreement.interval, agreement.n)]
+        if agreement.ceiling is not None:
+            people = (agreement.ceiling, agreement.ceiling_interval, agreement.ceiling_n)
+            rows.append((f"people{look.dot}people", of_people, *people))
+        known = [v for *_, value, ends, _ in rows for v in (value, *ends) if v is not None]
         bounds = (min(known, default=0.0), max(known, default=1.0))
-        names = min(max(cell_len(name) for name, *_ in shown), max(width - 24, 10))
-        for name, destination, value, ends, n in shown:
-            right = [
-                Cell("undefined" if value is None else _short(value)),
-                Cell(f" n={number(n)}", WARN if few else DIM),
-            ]
-            room = min(width - names - width_of(right) - 4, _AXIS[1])
-            if room >= _AXIS[0]:
-                drawn = interval(ends[0], value, ends[1], bounds, room)
-                right = [right[0], Cell(f" {drawn}", DIM), right[1]]
+        names = min(max(cell_len(name) for name, *_ in rows), max(width - 24, 10))
+        for name, destination, value, ends, n in rows:
+            shown = "undefined" if value is None else _short(value)
+            tail = [Cell(f" n={number(n)}", WARN if few else DIM)]
+            named = Cell(name, PLAIN, destination)
             lines.append(
-                pushed_right(
-                    [Cell(" "), Cell(middle(name, names, look), PLAIN, destination)], right, width, look
-                )
+                _measured(" ", named, names, shown, (ends[0], value, ends[1]), bounds, tail, width, look)
             )
         for text, style in ((few, WARN), (one_line(agreement.about), DIM)):
             lines += wrapped_text([Cell(" ")], Cell(text, style), [], width) if text else []
     flips = (home.flips or ())[:3]
     lines += [line(Cell(" Answers that flip with the order", DIM))] if flips else []
     for flip in flips:
-        share = [
-            Cell(f"{flip.share:.0%}", WARN if flip.share >= _MANY_FLIPS else PLAIN),
-            Cell(f" of {number(flip.n)}", DIM),
-        ]
+        share = Cell(f"{flip.share:.0%}", WARN if flip.share >= _MANY_FLIPS else PLAIN)
+        right = [share, Cell(f" of {number(flip.n)}", DIM)]
         protocol = "" if flip.rater.endswith(flip.protocol) else f" {flip.protocol}"
-        name = middle(one_line(flip.rater, 40), width - width_of(share) - cell_len(protocol) - 2, look)
-        lines.append(
-            pushed_right(
-                [Cell(" "), Cell(f"{name}{protocol}", PLAIN, Destination("cases", flip.cases))],
-                share,
-                width,
-                look,
-            )
-        )
+        name = middle(one_line(flip.rater, 40), width - width_of(right) - cell_len(protocol) - 2, look)
+        named = Cell(f"{name}{protocol}", PLAIN, Destination("cases", flip.cases))
+        lines.append(pushed_right([Cell(" "), named], right, width, look))
     return Block("Trust", tuple(lines)) if lines else None
 
 
 def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
-    """The ranking in short, with the pairs it does not separate."""
+    """The ranking in short: rank range, win rate with its interval, wins, ties (those by position) and losses, nDCG."""
     board = home.board
     if board is None:
         waits = home.totals is not None and home.totals.verdicts
@@ -346,7 +335,23 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
     rows = board.lines[:_SYSTEMS]
     prefix = shared_prefix([str(row["system"]) for row in board.lines])
     bounds = axis(Mark("", row["score"], row.get("ci_low"), row.get("ci_high")) for row in rows)
-    lines = [_system(row, board, prefix, bounds, width, look) for row in rows]
+    share = board.figure == "win rate" or board.figure.startswith("share")
+    shown_names = [one_line(str(row["system"]).removeprefix(prefix), 60) for row in rows]
+    names = min(max(map(cell_len, shown_names)), max(width - 36, 8))
+    even = 0.5 if board.figure == "win rate" else None
+    lines = []
+    for row, name in zip(rows, shown_names, strict=True):
+        score, low, high = row["score"], row.get("rank_low"), row.get("rank_high")
+        value = look.none if score is None else f"{score:.0%}" if share else f"{score:.2f}"
+        rank = f"{low}-{high}" if None not in (low, high) and low != high else str(row["rank"] or "")
+        counts = f"n={number(row['n'])}"
+        if row.get("wins") is not None:
+            flipped = f"({number(row['position_ties'])}{look.swapped})" if row.get("position_ties") else ""
+            counts = f"{number(row['wins'])}/{number(row['ties'] or 0)}{flipped}/{number(row['losses'] or 0)}"
+        ndcg = f" nDCG {_short(row['ndcg'])}" if row.get("ndcg") is not None and width >= 60 else ""
+        named = Cell(name, PLAIN, Destination("cases", row["cases"]))
+        ends, tail = (row.get("ci_low"), score, row.get("ci_high")), [Cell(f" {counts}{ndcg}", DIM)]
+        lines.append(_measured(f" {rank:>3} ", named, names, value, ends, bounds, tail, width, look, even))
     rest = len(board.lines) - len(rows)
     if rest:
         lines.append(line(Cell("    "), Cell(quantity(rest, "more system"), DIM, Destination("reports"))))
@@ -354,40 +359,6 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
     shown = f", {board.figure}" if board.figure and board.figure != "win rate" else ""
     title = f"Leaderboard {look.dot} {one_line(about, 40)}{shown} {look.dot} {one_line(board.rater, 40)}"
     return Block(f"{title} {look.dot} {prefix}{look.cut}" if prefix else title, tuple(lines))
-
-
-def _system(
-    row: dict[str, Any], board: Board, prefix: str, bounds: tuple[float, float], width: int, look: Glyphs
-) -> Line:
-    """`2-3 als  62% ├──●──┤ 158/126(52⇄)/91 nDCG .31`; the axis is left out where there is no room."""
-    score = row["score"]
-    share = board.figure == "win rate" or board.figure.startswith("share")
-    value = look.none if score is None else f"{score:.0%}" if share else f"{score:.2f}"
-    rank = "" if row["rank"] is None else str(row["rank"])
-    low, high = row.get("rank_low"), row.get("rank_high")
-    if low is not None and high is not None and low != high:
-        rank = f"{low}-{high}"
-    counts = f"n={number(row['n'])}"
-    if row.get("wins") is not None:
-        flipped = f"({number(row['position_ties'])}{look.swapped})" if row.get("position_ties") else ""
-        counts = f"{number(row['wins'])}/{number(row['ties'] or 0)}{flipped}/{number(row['losses'] or 0)}"
-    name = one_line(str(row["system"]).removeprefix(prefix), 60)
-    names = max(
-        cell_len(one_line(str(one["system"]).removeprefix(prefix), 60)) for one in board.lines[:_SYSTEMS]
-    )
-    ndcg = f" nDCG {_short(row['ndcg'])}" if row.get("ndcg") is not None and width >= 60 else ""
-    right = [Cell(f" {counts}", DIM), Cell(ndcg, DIM)]
-    names = min(names, max(width - width_of(right) - 12, 8))
-    room = min(width - names - width_of(right) - cell_len(value) - 9, _AXIS[1])
-    drawn = ""
-    if room >= _AXIS[0]:
-        even = 0.5 if board.figure == "win rate" else None
-        drawn = f" {interval(row.get('ci_low'), score, row.get('ci_high'), bounds, room, even)}"
-    shown = Cell(middle(name, names, look), PLAIN, Destination("cases", row["cases"]))
-    gap = Cell(" " * (names - shown.width + 1))
-    return pushed_right(
-        [Cell(f" {rank:>3} "), shown, gap, Cell(f"{value:>4}"), Cell(drawn, DIM)], right, width, look
-    )
 
 
 def data(home: Home, width: int, look: Glyphs) -> Block:

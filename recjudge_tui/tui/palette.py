@@ -19,7 +19,7 @@ from recjudge_tui.tui.themes import theme_names
 # actions that only make sense as keys
 _KEYS_ONLY = ("app.palette", "app.next_panel", "app.peel")
 _REPORTS = "Reports"
-GROUPS = (DO, GO, _REPORTS, MOVE, EVERYWHERE)
+_GROUPS = (DO, GO, _REPORTS, MOVE, EVERYWHERE)
 
 
 def commands(
@@ -29,9 +29,9 @@ def commands(
     of_app: Iterable[tuple[str, str, Callable[[], object]]],
 ) -> Iterator[Command]:
     """The actions of the screen, the other screens, and the title, key and action of the app's own commands."""
-    yield from _actions(app, screen)
-    yield from _places(app, screen, active)
-    yield from (Command(EVERYWHERE, *command) for command in of_app)
+    every = [*_actions(app, screen), *_places(app, screen, active)]
+    every += [Command(EVERYWHERE, *command) for command in of_app]
+    yield from sorted(every, key=lambda command: _GROUPS.index(command.group))
 
 
 def _actions(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:

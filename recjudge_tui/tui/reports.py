@@ -30,9 +30,8 @@ from recjudge_tui.reports.declare import REPORTS, make
 from recjudge_tui.reports.figures.marks import EVEN, Mark, axis
 from recjudge_tui.reports.topics import Topic, topic_terms, topics
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.dialogs import ChoiceField, ChoiceForm
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import COMMON, TabbedScreen, WrittenFile, write_text
+from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, write_text
 from recjudge_tui.tui.widgets import (
     UNICODE,
     ClickText,
@@ -355,7 +354,7 @@ class ReportsScreen(TabbedScreen):
             known = self.made.topics
             options = [(str(at), topic.text()) for at, topic in enumerate(known)]
             field = ChoiceField("topic", "question", options, str(known.index(self.made.topic)))
-            self.app.push_screen(ChoiceForm([field]), partial(self._ask_about, known))
+            self.app.push_screen(choice_form(field), partial(self._ask_about, known))
 
     def _ask_about(self, known: Sequence[Topic], chosen: dict[str, str] | None) -> None:
         if chosen is not None:
@@ -420,7 +419,7 @@ class ReportsScreen(TabbedScreen):
         """Copy the table as Markdown, CSV or LaTeX."""
         options = [("md", "Markdown"), ("csv", "CSV"), ("latex", "LaTeX")]
         if self._table is not None:
-            self.app.push_screen(ChoiceForm([ChoiceField("format", "copy as", options, "md")]), self._copy)
+            self.app.push_screen(choice_form(ChoiceField("format", "copy as", options, "md")), self._copy)
 
     def _copy(self, chosen: dict[str, str] | None) -> None:
         if chosen is not None and self._table is not None:
@@ -438,7 +437,7 @@ class ReportsScreen(TabbedScreen):
             counts = [(key, count) for key, name in _OUTCOMES if isinstance(count := row.get(name), int)]
             options = [("system", "all"), *((key, f"{key}: {count:,}") for key, count in counts)]
             field = ChoiceField("outcome", "cases", options, "system")
-            self.app.push_screen(ChoiceForm([field]), partial(self._open_outcome, row))
+            self.app.push_screen(choice_form(field), partial(self._open_outcome, row))
         else:
             self._open(row_filter(made, row, self.occasions))
 

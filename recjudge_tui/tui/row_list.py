@@ -1,7 +1,8 @@
-"""One list of rows that are read in windows; the cursor belongs to a row's id."""
+"""The kit of most screens: a list of rows that are read in windows, whose cursor belongs to a row's id, and a reader."""
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,13 +15,15 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.tui.widgets import fit, glyphs, middle
+from recjudge_tui.tui.dialogs import AskLine
+from recjudge_tui.tui.widgets import TextPane, fit, glyphs, middle
 
 Row = TypeVar("Row")
 # rows that are read at once, and how many windows of them stay
@@ -114,7 +117,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     RowList {
         height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden;
-        .row-list--head { color: $text-muted; }
+        .row-list--head { text-style: dim; }
         .row-list--cursor { background: $block-cursor-background; text-style: bold; }
         .row-list--marked, .row-list--down { color: $warning; }
         .row-list--failed { color: $error; }
@@ -377,3 +380,48 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         if self.cursor_id != self._announced:
             self._announced = self.cursor_id
             self.post_message(self.Moved())
+
+
+# ---- reader ------------------------------------------------------------------------------------------------------
+
+
+class Reader(TextPane):
+    """A text with search inside. The words of a filter and those that were searched for stand out."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "find", "find in the text", show=False, id="reader.find")
+    ]
+    _words: tuple[str, ...] = ()
+    _wanted = ""
+
+    def mark(self, words: Sequence[str]) -> None:
+        """Let these words stand out, too."""
+        if tuple(words) != self._words:
+            self._words = tuple(words)
+            self._lay_out()
+
+    def laid_out(self, width: int) -> Content:
+        words = [re.escape(word) for word in (*self._words, self._wanted) if word]
+        pattern = re.compile("|".join(words), re.IGNORECASE)
+        return (
+            super().laid_out(width).highlight_regex(pattern, style="reverse")
+            if words
+            else super().laid_out(width)
+        )
+
+    def action_find(self) -> None:
+        hint = "Enter again goes to the next place."
+        self.app.push_screen(AskLine("Find in the text", hint, self._wanted), self._find)
+
+    def _find(self, wanted: str | None) -> None:
+        """Scroll to the next line with the words, from the last one to the first."""
+        self._wanted = wanted or ""
+        self._lay_out()
+        if wanted is None:
+            return
+        top = min(int(self.scroll_offset.y), self.max_scroll_y - 1)
+        found = [y for y, line in enumerate(self._painted()) if wanted.casefold() in line.text.casefold()]
+        if found:
+            self.scroll_to(y=next((y for y in found if y > top), found[0]), animate=False)
+        else:
+            self.notify(one_line(f"“{wanted}” is not in the text.", 100), markup=False)

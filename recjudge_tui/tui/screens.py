@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -43,7 +42,6 @@ from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
 from recjudge_tui.tui.widgets import (
     FittedScreen,
     Suggestion,
-    TextPane,
     TopBar,
     Values,
     clickable,
@@ -55,6 +53,7 @@ from recjudge_tui.tui.widgets import (
 if TYPE_CHECKING:
     from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.tui.form import Form
 
 
 # ---- host --------------------------------------------------------------------------------------------------------
@@ -691,51 +690,6 @@ class FilterBar(Vertical):
         line.focus()
 
 
-# ---- reading -----------------------------------------------------------------------------------------------------
-
-
-class Reader(TextPane):
-    """A text with search inside. The words of a filter and those that were searched for stand out."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "find", "find in the text", show=False, id="reader.find")
-    ]
-    _words: tuple[str, ...] = ()
-    _wanted = ""
-
-    def mark(self, words: Sequence[str]) -> None:
-        """Let these words stand out, too."""
-        if tuple(words) != self._words:
-            self._words = tuple(words)
-            self._lay_out()
-
-    def laid_out(self, width: int) -> Content:
-        words = [re.escape(word) for word in (*self._words, self._wanted) if word]
-        pattern = re.compile("|".join(words), re.IGNORECASE)
-        return (
-            super().laid_out(width).highlight_regex(pattern, style="reverse")
-            if words
-            else super().laid_out(width)
-        )
-
-    def action_find(self) -> None:
-        hint = "Enter again goes to the next place."
-        self.app.push_screen(AskLine("Find in the text", hint, self._wanted), self._find)
-
-    def _find(self, wanted: str | None) -> None:
-        """Scroll to the next line with the words, from the last one to the first."""
-        self._wanted = wanted or ""
-        self._lay_out()
-        if wanted is None:
-            return
-        top = min(int(self.scroll_offset.y), self.max_scroll_y - 1)
-        found = [y for y, line in enumerate(self._painted()) if wanted.casefold() in line.text.casefold()]
-        if found:
-            self.scroll_to(y=next((y for y in found if y > top), found[0]), animate=False)
-        else:
-            self.notify(one_line(f"“{wanted}” is not in the text.", 100), markup=False)
-
-
 # ---- importing ---------------------------------------------------------------------------------------------------
 
 
@@ -994,6 +948,29 @@ class OccasionScreen(ExportScreen, ImportScreen):
 def _chips(text: str) -> tuple[str, ...]:
     parse_occasions(text)
     return parse_filter(text).chips()
+
+
+# ---- choices -----------------------------------------------------------------------------------------------------
+
+
+class ChoiceField(NamedTuple):
+    """`options` are (value, text shown); `value` is the current one."""
+
+    name: str
+    label: str
+    options: Sequence[tuple[str, str]]
+    value: str
+
+
+def choice_form(*fields: ChoiceField) -> Form:
+    """A form of these fields, without those that have nothing to choose."""
+    from recjudge_tui.domain.options import Option
+    from recjudge_tui.tui.form import Form
+
+    shown = [field for field in fields if field.options]
+    options = [Option(field.name, str, "", required=True, label=field.label) for field in shown]
+    values = {field.name: field.value for field in shown}
+    return Form("Shown", options, values, {field.name: field.options for field in shown})
 
 
 # ---- tabs --------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from recjudge_tui.tui.decisions import (
     export_list,
     page,
 )
-from recjudge_tui.tui.dialogs import AskLine, Command, Confirm, Palette
+from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.row_list import RowList
 from recjudge_tui.tui.screens import (
     COMMON,
@@ -250,6 +250,8 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def _offer_filters(self, filters: list[SavedFilter]) -> None:
         """The saved filters to apply, to add to and to delete."""
+        from recjudge_tui.tui.dialogs import Command, Palette
+
         present = self.rows.chosen.text()
         offered = [
             Command(

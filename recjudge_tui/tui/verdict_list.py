@@ -400,7 +400,7 @@ class VerdictList(RowList[VerdictRow]):
 
     def _title(self) -> None:
         count = "counting" if self._listing else f"{number(len(self.ids))} of {number(self.total or 0)}"
-        order = ATTENTION if self.in_queue and self.sort == "id" else self.sort
+        order = ATTENTION if (self.in_queue or self._given) and self.sort == "id" else self.sort
         self.border_title = Content(f"{count} {glyphs().rule} sort: {order}")
 
 

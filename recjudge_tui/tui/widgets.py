@@ -297,13 +297,11 @@ def interval(
     return "".join(cells)
 
 
-def shaded(text: str, ramp: Sequence[str], share: float, bold: bool = False) -> Text:
-    """The text, right-aligned, on a background that is stronger for a larger share; at 0 dim and without background."""
-    weight = "bold " if bold else ""
+def shade(ramp: Sequence[str], share: float, bold: bool = False) -> str:
+    """The style of a text on a background that is stronger for a larger share; at 0 dim and without background."""
     if share <= 0:
-        return Text(text, "bold" if bold else "dim", justify="right")
-    shade = ramp[min(int(share * len(ramp)), len(ramp) - 1)]
-    return Text(text, f"{weight}#ffffff on {shade}", justify="right")
+        return "bold" if bold else "dim"
+    return f"{'bold ' if bold else ''}#ffffff on {ramp[min(int(share * len(ramp)), len(ramp) - 1)]}"
 
 
 # ---- text pane ---------------------------------------------------------------------------------------------------
@@ -707,7 +705,7 @@ def suggestions(
 
     None inside a word, inside quoted text, or if the word is complete.
     """
-    start = _start_of_word(line, cursor)
+    start = word_start(line, cursor)
     word = line[start:cursor]
     if line[cursor : cursor + 1].strip() or word.startswith('"'):
         return ()
@@ -725,10 +723,6 @@ def suggestions(
 
 def word_start(line: str, cursor: int) -> int:
     """The start of the word at the cursor; quoted text is one word."""
-    return _start_of_word(line, cursor)
-
-
-def _start_of_word(line: str, cursor: int) -> int:
     start, quoted = 0, False
     for place, character in enumerate(line[:cursor]):
         if character == '"':
@@ -749,22 +743,17 @@ def _keys(typed: str, offered: Collection[str]) -> list[tuple[str, str, str]]:
 
 def _values(key: str, op: str, typed: str, values: Values) -> list[tuple[str, str, str]]:
     wanted = typed.rstrip('"').casefold()
-    known = dict.fromkeys((*_words_of(key), *values.get(key, ())))
+    # the fixed words of a key stand in its line of the grammar: `why:swap|flag`
+    fixed = _CHOICE.match(KEYS.get(key, ""))
+    known = dict.fromkeys((*(fixed.group(1).split("|") if fixed else ()), *values.get(key, ())))
     first = [value for value in known if value.casefold().startswith(wanted)]
     within = [value for value in known if wanted in value.casefold() and value not in first]
     if [value.casefold() for value in (*first, *within)] == [wanted]:
         return []
-    values_found = []
-    for value in (*first, *within):
-        term = (whole_term(key, value) if op == "=" else Term(key, ":", value)).chip()
-        values_found.append((term, "", f"{term} "))
-    return values_found
-
-
-def _words_of(key: str) -> list[str]:
-    """The fixed words of a key, read from the key's line in the grammar: `why:swap|flag`."""
-    match = _CHOICE.match(KEYS.get(key, ""))
-    return match.group(1).split("|") if match else []
+    found = (
+        (whole_term(key, value) if op == "=" else Term(key, ":", value)).chip() for value in (*first, *within)
+    )
+    return [(term, "", f"{term} ") for term in found]
 
 
 # ---- option list -------------------------------------------------------------------------------------------------

@@ -59,37 +59,6 @@ async def test_the_keys_are_searched(project_db: Path) -> None:
         assert "18 of 18" in shown(pilot)
 
 
-@pytest.mark.parametrize("key", ["colon", "ctrl+p"])
-async def test_the_palette_runs_what_a_key_runs(project_db: Path, key: str) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, key)
-        await type_text(pilot, "sort")
-        await press(pilot, "enter")
-        await until(pilot, lambda: "sort: label" in shown(pilot))
-
-
-async def test_keys_can_be_remapped_by_their_ids(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        pilot.app.set_keymap({"cases.sort": "z"})
-        await press(pilot, "s")
-        assert "sort: id" in shown(pilot)
-        await press(pilot, "z")
-        assert "sort: label" in shown(pilot)
-
-
-async def test_from_a_project_opened_first_one_gets_to_the_list(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "escape")
-        assert "Projects (1)" in shown(pilot)
-        await press(pilot, "escape")
-        assert not pilot.app._exit
-        await press(pilot, "enter", "q", "q")
-        assert pilot.app._exit
-
-
 async def test_an_error_shows_title_cause_and_next_step(project_db: Path) -> None:
     async with running(project_db) as pilot:
         pilot.app.show_error(RecjudgeError("It broke.", "[/b] Because.", "Do [this]."))  # type: ignore[attr-defined]

@@ -41,14 +41,6 @@ async def test_from_the_first_screen_to_the_first_reasoning_in_two_keys(project_
         assert "als leads" in shown(pilot)
 
 
-async def test_a_folded_list_that_opened_so_is_left_with_one_key(project_db: Path) -> None:
-    make_project(project_db)
-    for key in ("q", "escape"):
-        async with running(project_db, app_class=RecjudgeApp) as pilot:
-            await press(pilot, "enter", key)
-            assert "als leads" in shown(pilot)
-
-
 async def test_thirty_decisions_with_the_reasoning_in_view(project_db: Path) -> None:
     make_project(project_db, cases=45)
     async with running(project_db, "movies", app_class=RecjudgeApp) as pilot:

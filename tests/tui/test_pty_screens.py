@@ -40,7 +40,7 @@ WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"1", b"G"), b"Guidelines"),
     ((b"G", b"s"), b"Skip this case"),
     ((ESC, ESC, b"y", ESC, b"j", b"\r"), b"Read first"),
-    ((b"\r",), b"Cases"),
+    ((b"t",), b"sort: attention"),
     ((b"j", b"n", b"\r", PAGE_DOWN, PAGE_DOWN, b"Q", b"v"), b"Override the verdict"),
     ((ESC, b"w"), b"A note on this verdict"),
     ((ESC, b"F"), b"Saved filters"),

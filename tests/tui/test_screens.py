@@ -147,12 +147,6 @@ async def test_triage(copy: Copy, screens: SnapshotAssertion) -> None:
             await pictured(pilot, screens, name)
 
 
-async def test_no_filter_is_saved(copy: Copy, screens: SnapshotAssertion) -> None:
-    async with still(copy("main"), "shop") as pilot:
-        await press(pilot, "F")
-        await pictured(pilot, screens, "saved-filters-none")
-
-
 async def test_runs(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
         pilot.app.push_screen(make_screen("runs", EMPTY))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import time
 from array import array
 from collections.abc import Callable
@@ -25,7 +24,6 @@ from tests.support.app.driving import SIZES, filter_by, press, running, settle, 
 from tests.support.app.projects import (
     end_run,
     finish_call,
-    make_absolute,
     make_arena,
     make_explanations,
     make_project,
@@ -88,16 +86,6 @@ async def test_moving(project_db: Path) -> None:
         await press(pilot, "space", "pageup")
         assert table.cursor == page
         assert shown(pilot).count("▌") >= 1
-
-
-async def test_the_case_follows_the_cursor(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "j", "j", "j")
-        assert "case 0000002 · qwen2.5:14b" in shown(pilot)
-        assert "flips when swapped" in shown(pilot)
-        await press(pilot, "right")
-        assert "case 0000002 · anna" in shown(pilot)
 
 
 async def test_next_goes_to_the_next_without_a_decision(project_db: Path) -> None:
@@ -194,27 +182,6 @@ async def test_reading_one_case_and_back_by_layers(project_db: Path, size: tuple
         assert "Projects (1)" in shown(pilot)
 
 
-async def test_the_case_scrolls_from_the_list(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        before = shown(pilot)
-        await press(pilot, "J")
-        assert shown(pilot) != before
-        assert rows(pilot).cursor == 0
-        await press(pilot, "K")
-        assert shown(pilot) == before
-
-
-async def test_copy_is_the_whole_case(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "y")
-        text = pilot.app.clipboard
-        assert text.startswith("case 0000001 · qwen2.5:14b · run 1\nqwen2.5:14b: als 0.40   people: ")
-        assert "5 Drive" in text
-        assert ". Y saves it to a file." in shown(pilot)
-
-
 async def test_save_and_a_file_that_is_there(
     project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,32 +214,6 @@ async def test_export_what_is_on_the_screen(
         assert all(",'=1+1," in line for line in lines[1:])
         await press(pilot, "e", *["backspace"] * 4, "enter")
         assert "no export format" in shown(pilot)
-
-
-async def test_the_queue_is_exported_as_it_is_shown_with_what_was_decided_since(
-    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "Q", "c", "e", "enter")
-        await until(pilot, lambda: (tmp_path / "verdicts.csv").exists())
-        await settle(pilot)
-        assert "▸ Queue" in shown(pilot)
-        listed = len(pilot.app.screen.query_one(VerdictList).ids)
-        assert f"{listed} verdicts written to" in " ".join(shown(pilot).split())
-        with (tmp_path / "verdicts.csv").open(encoding="utf-8", newline="") as file:
-            assert len(list(csv.DictReader(file))) == listed
-
-
-async def test_opened_with_a_filter(project_db: Path) -> None:
-    project = make_project(project_db)
-    async with running(project_db) as pilot:
-        pilot.app.push_screen(CasesScreen(project, "why:swap state:ok"))
-        await settle(pilot)
-        assert "1 of 18" in shown(pilot)
-        assert " why:swap   state:ok" in shown(pilot)
-        assert "case 0000002 · qwen" in shown(pilot)
 
 
 async def test_opened_with_a_filter_that_cannot_be_read(project_db: Path) -> None:
@@ -374,27 +315,6 @@ async def test_an_arena_case_shows_its_aspects_orders_analyses_and_profile(
         assert beside == (size[0] == 120)
 
 
-async def test_a_pairwise_case_has_no_aspects_of_an_arena(project_db: Path) -> None:
-    make_arena(project_db, make_project(project_db))
-    async with running(project_db, "movies") as pilot:
-        await filter_by(pilot, "protocol:pairwise judge:qwen")
-        told = pilot.app.screen.query_one(CasePanel).text()
-        assert "Raters" in told
-        assert "inspiration" not in told
-        # its verdict on the whole case stays
-        assert [line.split() for line in told.splitlines() if "llama" in line] == [
-            ["llama", "judge", "arena", "A"]
-        ]
-
-
-async def test_a_list_scored_from_0_to_1(project_db: Path) -> None:
-    make_absolute(project_db, make_project(project_db, cases=1))
-    async with running(project_db, "movies") as pilot:
-        await filter_by(pilot, "protocol:absolute")
-        assert "grader: 0.72  ███████▎" in shown(pilot)
-        assert "ndcg@10 metric  0.31 ███▏" in pilot.app.screen.query_one(CasePanel).text()
-
-
 async def test_a_live_run_grows_the_list_under_a_cursor_that_stays(project_db: Path) -> None:
     project = make_project(project_db)
     run = start_run(project_db, project)
@@ -464,17 +384,6 @@ async def test_a_deleted_verdict_does_not_break_the_list(project_db: Path) -> No
         assert "This verdict no longer exists" in " ".join(shown(pilot).split())
         await press(pilot, "j")
         assert "bert: " in shown(pilot)
-
-
-@pytest.mark.parametrize("width", [40, 60, 79, 100, 160, 200])
-async def test_other_widths(project_db: Path, width: int) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies", (width, 24)) as pilot:
-        assert "als" in shown(pilot)
-        assert ("Reasoning" in shown(pilot)) == (width >= 80)
-        await press(pilot, "enter")
-        assert "Reasoning" in shown(pilot)
-        assert max(len(line) for line in shown(pilot).splitlines()) <= width
 
 
 async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:

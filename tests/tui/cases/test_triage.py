@@ -57,17 +57,6 @@ async def test_keys_pressed_faster_than_they_are_written_all_count(project_db: P
         assert "5/18 triaged" in shown(pilot)
 
 
-async def test_messages_do_not_cover_the_case(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "Q", "enter")
-        before = shown(pilot).splitlines()
-        await press(pilot, "y")
-        after = shown(pilot).splitlines()
-        assert "Copied" in after[-1]
-        assert after[:-1] == before[:-1]
-
-
 async def test_an_override_makes_the_reader_a_rater(
     project_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,14 +199,6 @@ async def test_the_queue_is_a_filter_and_is_what_is_exported(project_db: Path, t
         assert len(list(csv.DictReader(written))) == len(queued)
 
 
-async def test_next_in_the_queue_leaves_no_disagreement_out(project_db: Path) -> None:
-    make_project(project_db, cases=12)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "Q")
-        await press(pilot, "n")
-        assert pilot.app.screen.query_one(VerdictList).cursor == 1
-
-
 async def test_an_override_that_comes_late_is_not_about_another_verdict(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
@@ -241,16 +222,6 @@ async def test_an_override_is_kept_as_a_label(project_db: Path) -> None:
         assert "1 verdict now" in " ".join(shown(pilot).split())
     with connect(project_db) as db:
         assert db.value("SELECT kind FROM raters WHERE name = 'labelled'") == "annotator"
-
-
-async def test_a_score_is_its_own_key(project_db: Path) -> None:
-    make_explanations(project_db, make_project(project_db))
-    async with running(project_db, "movies") as pilot:
-        await filter_by(pilot, "protocol:explanation judge:rules-text")
-        await press(pilot, "v")
-        assert "│   5  " in shown(pilot)
-        await press(pilot, "5")
-    assert [row[2:4] for row in log(project_db)] == [("override", "5")]
 
 
 async def test_plus_straight_after_an_override_is_about_the_one_overridden(project_db: Path) -> None:

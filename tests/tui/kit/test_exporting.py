@@ -59,16 +59,6 @@ async def test_cancelling_writes_nothing_and_keeps_an_existing_file(
     assert (tmp_path / "runs.csv").read_text() == "mine"
 
 
-async def test_without_runs_there_is_nothing_to_export(project_db: Path) -> None:
-    with connect(project_db) as db:
-        db.execute("INSERT INTO projects (name, created_at) VALUES ('p', '')")
-    async with running(project_db) as pilot:
-        pilot.app.push_screen(RunsScreen(1))
-        await settle(pilot)
-        await press(pilot, "e")
-        assert "Export" not in shown(pilot)
-
-
 def test_the_toast_counts_the_cells_made_harmless_first(project_db: Path, tmp_path: Path) -> None:
     project = make_project(project_db)
     with connect(project_db) as db:

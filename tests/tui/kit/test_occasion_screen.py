@@ -17,8 +17,7 @@ from recjudge_tui.tui.figures import FiguresScreen
 from recjudge_tui.tui.reports import ReportsScreen
 from recjudge_tui.tui.screens import FilterBar
 from recjudge_tui.tui.triage import CasesScreen
-from tests.support.app.driving import filter_by, press, running, shown, type_text, until
-from tests.support.app.lists import import_labels, import_lists
+from tests.support.app.driving import filter_by, press, running, shown, until
 from tests.support.visits import USERS, make_visits
 
 ALL, HOME = 3 * len(USERS), len(USERS)
@@ -145,25 +144,3 @@ async def test_a_filter_without_occasions_names_the_terms_that_choose_them(
         await filter_by(pilot, typed)
         assert message in shown(pilot)
         assert pairs_n(screen) == {ALL}
-
-
-async def test_the_line_completes_occasions_alone(visited: Path) -> None:
-    async with running(visited, "films") as pilot:
-        await open_agreement(pilot)
-        await press(pilot, "slash", "down")
-        text = shown(pilot)
-        assert "context:NAME" in text
-        assert "judge:NAME" not in text
-        await press(pilot, "tab")
-        await type_text(pilot, "h")
-        await press(pilot, "tab", "enter")
-        assert "filter  context:home" in shown(pilot)
-
-
-async def test_without_contexts_and_times_there_is_nothing_to_filter(project_db: Path) -> None:
-    import_lists(project_db)
-    import_labels(project_db)
-    async with running(project_db) as pilot:
-        screen = await open_agreement(pilot)
-        await press(pilot, "slash")
-        assert not screen.query_one(FilterBar).has_class("-open")
