@@ -169,7 +169,7 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
     "--mapping",
     type=click.Path(path_type=Path),
     metavar="FILE.toml",
-    help="A file that maps columns to fields (docs/mapping.md).",
+    help="A file that maps columns to fields (recjudge docs mapping).",
 )
 @click.option(
     "--system", metavar="NAME", help="The system, for lists or explanations without a system column."
@@ -228,7 +228,7 @@ def import_(
 ) -> None:
     """Import files or folders into a project. A new project is created.
 
-    An import is stored as a whole or not at all (docs/importing.md). The path - is the standard input.
+    An import is stored as a whole or not at all (recjudge docs importing). The path - is the standard input.
 
     \b
     Example:

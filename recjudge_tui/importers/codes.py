@@ -548,7 +548,7 @@ def _partly(
         lines = (
             (
                 'scale = ["low", "high"]',
-                "in a mapping, the words from the lowest to the highest (docs/mapping.md)",
+                "in a mapping, the words from the lowest to the highest (recjudge docs mapping)",
             ),
         )
     return Unclear(title, cause, (*lines, *_keep(unfit, codes, counts)))

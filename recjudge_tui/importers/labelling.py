@@ -74,7 +74,7 @@ def _fields(request: Request) -> Mapping[str, Any]:
         raise InputError(
             f"the mapping {request.mapping.name} does not describe the fields of the labels",
             "For a labelling tool it needs one table [labels], without tables for raters or aspects.",
-            "See docs/importing-labels.md.",
+            "See “recjudge docs importing-labels”.",
         )
     return parts[0].fields
 

@@ -477,7 +477,7 @@ class LabelRows(NamedTuple):
             f" {'first' if code.value > 0 else 'second'}",
             f"{systems[first == 'b']} was shown first, and the file does not say what its letters A and B mean.",
             "Nothing was stored. Say in a mapping what they mean: sides = “systems” (A is system_a in every "
-            "order) or sides = “shown” (A is the list shown first). See docs/importing-labels.md.",
+            "order) or sides = “shown” (A is the list shown first). See “recjudge docs importing-labels”.",
         )
 
     def _counted(self, line: int, row: dict[str, str]) -> Iterator[LocatedLabel]:

@@ -106,10 +106,10 @@ _SHOWN_TYPES, _SHOWN_NAMES = 10, 5
 _REPEATED = "repeated vote"
 _ANOTHER_VERDICT = "another verdict by the same rater"
 _ANSWERED = "another answer to a task that is answered"
-_TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
+_TELL_APART = "name the session, query or battle of each row in a column context (recjudge docs occasions)"
 _SCALE = (
     "Give the scale of the aspect in a mapping, such as scale = { quality = [0, 10] }, or"
-    " { quality = { categories = [...] } } for words without an order; or say what each value means (docs/mapping.md)."
+    " { quality = { categories = [...] } } for words without an order; or say what each value means (recjudge docs mapping)."
 )
 # why an answer may be lost, and what to do if most of a file's answers are
 _LOST = {
@@ -458,7 +458,7 @@ class _File:
                 f"{request.path} does not have {', '.join(missing)}",
                 f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found:"
                 f" {one_line(', '.join(first[1]), 300)}.",
-                "Rename the columns, or describe the file in a mapping (docs/mapping.md).",
+                "Rename the columns, or describe the file in a mapping (recjudge docs mapping).",
             )
         return chain([first], rows)
 

@@ -100,7 +100,7 @@ def _mapped(request: Request, mapping: Declaration) -> Iterator[Row]:
         raise InputError(
             f"the mapping {mapping.name} has no field “{missing[0]}” for {request.kind}",
             f"Needed: {', '.join(COLUMNS[request.kind].required)}.{rows}",
-            "See docs/mapping.md.",
+            "See “recjudge docs mapping”.",
         )
     return declared_rows(request, part, mapping.name, must=not mapping.shipped)
 
@@ -113,7 +113,7 @@ def mapped_part(request: Request, mapping: Declaration) -> Part:
             f"the mapping {mapping.name} has no table"
             f" [{request.kind}]{' that fits the file' * bool(mapping.kinds.get(request.kind))}",
             f"It describes: {', '.join(mapping.kinds) or 'nothing'}.",
-            "See docs/mapping.md.",
+            "See “recjudge docs mapping”.",
         )
     return part
 
@@ -149,7 +149,7 @@ def missing_of(request: Request, given: set[str]) -> list[str]:
 PLAIN = Layout(
     name="plain",
     kinds=IMPORT_KINDS,
-    about="CSV, TSV or JSON Lines with the columns of docs/mapping.md; any table with --mapping",
+    about="CSV, TSV or JSON Lines with the columns of “recjudge docs mapping”; any table with --mapping",
     fits=lambda _sample, _kind: True,
     rows=plain_rows,
     takes_where=True,

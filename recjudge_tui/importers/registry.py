@@ -112,7 +112,7 @@ def _not_its_own(declared: Declaration, request: Request) -> InputError:
     return InputError(
         f"{request.path}:1: not {request.kind} of {declared.name}",
         f"They have: {has}. The file begins: {shown(sample.first_line)}.",
-        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md).",
+        "Leave out --layout to have the layout detected, or describe the file in a mapping (recjudge docs mapping).",
     )
 
 
@@ -228,7 +228,7 @@ def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
     raise InputError(
         f"layout “{mapping.layout}” in the mapping {mapping.name} does not support {kind}",
         f"A mapping describes a table, or the labels of: {', '.join(_TOOLS)}.",
-        "See docs/importing-labels.md.",
+        "See “recjudge docs importing-labels”.",
     )
 
 
@@ -291,7 +291,7 @@ def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputE
         return InputError(
             f"cannot tell what {sample.path} contains",
             f"It has no known layout and lacks the columns of a plain table. {begins}",
-            f"{_hint(sample.first_line)}Name the kind with --as, or describe the file with --mapping (docs/mapping.md).",
+            f"{_hint(sample.first_line)}Name the kind with --as, or describe it with --mapping (recjudge docs mapping).",
         )
     steps = "\n  ".join(commands(sample.path, project, choices))
     return InputError(

@@ -200,7 +200,7 @@ def _cases_of(
     if settings.images and not cases.sample.images:
         raise RunError(
             "none of the items to judge has an image",
-            next_step="Import items with images (docs/images.md), or leave out --images.",
+            next_step="Import items with images (recjudge docs images), or leave out --images.",
         )
     return cases
 
@@ -219,7 +219,7 @@ def _check_images(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSett
         return
     if settings.images:
         raise UsageError(
-            title, why, "Leave out --images, or choose a judge that sees images (docs/images.md)."
+            title, why, "Leave out --images, or choose a judge that sees images (recjudge docs images)."
         )
 
 

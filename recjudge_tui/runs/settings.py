@@ -132,7 +132,7 @@ def check_form(settings: RunSettings, prompt: Prompt) -> None:
             raise UsageError(
                 f"prompt “{prompt.name}” cannot be run {form}",
                 f"Its texts do not use the variable “{name}”.",
-                "Use a shipped prompt, or see “The form of a run” in docs/prompts.md.",
+                "Use a shipped prompt, or see “The form of a run” in “recjudge docs prompts”.",
             )
 
 

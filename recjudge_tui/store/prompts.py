@@ -317,7 +317,7 @@ def domain_named(name: str) -> Domain:
         raise UsageError(
             f"no domain “{name}”",
             f"Available: {', '.join(files)}.",
-            f"To add one, write its words to {_own() / 'NAME.toml'} (docs/prompts.md).",
+            f"To add one, write its words to {_own() / 'NAME.toml'} (see the page prompts of the documentation).",
         )
     path = files[name]
     text, content = toml_content(path, "a domain")
@@ -330,7 +330,7 @@ def domain_named(name: str) -> Domain:
         raise PromptError(
             f"{path}:{_line(text, place, what)}: not a domain",
             f"{place}: {what}." if place else f"{what}.",
-            "Every domain has the same words; docs/prompts.md lists them.",
+            "Every domain has the same words; the page prompts of the documentation lists them.",
         ) from error
 
 
