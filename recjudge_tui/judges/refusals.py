@@ -206,8 +206,8 @@ _MEANINGS = (
     _Meaning((), r"insufficient_quota|billing_hard_limit_reached|insufficient_credits|billing_error"
              r"|credit balance is too low", "", "The account at {server} has no credit left", "Add credit, then resume."),
     _Meaning((), r"^model_not_found|not a valid model", "", "{server} has no model “{model}”",
-             "Check the name: recjudge judge list."),
-    _Meaning((404,), r"\bmodel", "", "{server} has no model “{model}”", "Check the name: recjudge judge list."),
+             "Check the name of the model."),
+    _Meaning((404,), r"\bmodel", "", "{server} has no model “{model}”", "Check the name of the model."),
     _Meaning((404, 405), r"^deploymentnotfound", "", "{server} has no such deployment", "Check --base-url. {form}"),
     _Meaning((404, 405), "", "", "{server} has nothing at this address", "Check --base-url. {form}"),
     _Meaning((429,), "", "rate_limit", "{server} answered 429: too many requests", retry=True),
@@ -368,7 +368,7 @@ def sees_no_images(model: str, why: str) -> SightError:
     return SightError(
         f"The model “{model}” does not see images",
         why,
-        "Choose a model that does (“recjudge judge test” says which), or leave out --images.",
+        "Choose a model that does, or leave out --images.",
     )
 
 

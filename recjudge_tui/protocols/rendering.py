@@ -281,7 +281,7 @@ def _rendered(prompt: Prompt, source: str, part: str, names: dict[str, Any]) -> 
         raise PromptError(
             f"prompt “{prompt.name}” cannot be rendered",
             f"In its {where}{f', line {line}' if line else ''}: {fault}.",
-            "Correct the template; “recjudge prompt lint FILE” checks it.",
+            "Correct the template.",
         ) from error
 
 

@@ -187,17 +187,14 @@ def about_pair(
 
 def _verdict(first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int) -> str:
     scores = f"(scores {first.score:.2f} and {second.score:.2f})"
-    alike = first.category == second.category
-    if winner == 0 and alike and profile.media:
-        return f"Both have the same label, so this is a tie {scores}."
+    alike, better = first.category == second.category, names[0] if winner > 0 else names[1]
     if winner == 0:
-        return f"They are too close to tell apart {scores}."
-    better = names[0] if winner > 0 else names[1]
+        tie = alike and profile.media
+        return f"{'Both have the same label, so this is a tie' if tie else 'They are too close to tell apart'} {scores}."
     if alike and profile.media:
         return f"Both have the same label; {better} has more items {scores}."
-    if alike:
-        return f"Both are about equally good; item by item, {better} fits better {scores}."
-    return f"{better} fits better {scores}."
+    both = "Both are about equally good; item by item, " if alike else ""
+    return f"{both}{better} fits better {scores}."
 
 
 def _taste(profile: Profile) -> str:
