@@ -14,7 +14,7 @@ import pytest
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import LeaseLostError, RunError
 from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.lease import SILENT_FOR_S, acquire, is_active, stop_and_wait
+from recjudge_tui.runs.lease import SILENT_FOR_S, acquire, is_active
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
@@ -85,31 +85,6 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(db: Database) -> None
     assert work(db.path, run).state == "done"
 
 
-def test_what_a_dead_process_worked_counts_until_it_was_last_heard_of(db: Database) -> None:
-    make_project(db)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-
-    def died_after(seconds: float, rater: str) -> int:
-        run = planned(db, rater=rater)
-        assert take_lease(db, run, mark(socket.gethostname(), dead.pid), None)
-        begun = datetime.now(timezone.utc) - timedelta(days=1)
-        db.execute(
-            "UPDATE runs SET attempt_started_at = ?, heartbeat_at = ?, seconds = 5 WHERE id = ?",
-            (begun.isoformat(), (begun + timedelta(seconds=seconds)).isoformat(), run),
-        )
-        return run
-
-    resumed, stopped = died_after(30, "one"), died_after(40, "two")
-    assert work(db.path, resumed).state == "done"
-    assert 35 <= run_row(db, resumed)["seconds"] < 45
-    assert run_row(db, resumed)["attempt_started_at"] > run_row(db, stopped)["attempt_started_at"]
-    stop_and_wait(db, stopped, "stop")
-    assert run_row(db, stopped)["seconds"] == pytest.approx(45, abs=0.1)
-    stop_and_wait(db, stopped, "stop")
-    assert run_row(db, stopped)["seconds"] == pytest.approx(45, abs=0.1)
-
-
 def test_a_new_process_with_the_number_of_a_dead_one_is_recognised(db: Database) -> None:
     make_project(db)
     run = planned(db)
@@ -131,15 +106,6 @@ def test_another_machines_lease_is_taken_over_only_after_silence(db: Database) -
         acquire(db, run)
     last_heard(SILENT_FOR_S + 5)
     assert acquire(db, run)
-
-
-def test_one_of_two_processes_gets_a_dead_lease(db: Database) -> None:
-    make_project(db)
-    run = planned(db)
-    assert take_lease(db, run, "first", None)
-    assert not take_lease(db, run, "second", None)
-    assert take_lease(db, run, "third", "first")
-    assert not take_lease(db, run, "second", "first")
 
 
 def test_an_engine_ends_without_writing_when_its_run_is_taken_over(
@@ -210,18 +176,6 @@ def test_a_second_signal_drops_the_calls_in_flight(db: Database) -> None:
     assert (run_row(db, run)["state"], run_row(db, run)["lease_owner"]) == ("stopped", None)
 
 
-def test_a_closed_terminal_does_not_end_a_run_in_the_foreground(
-    db: Database, openai_server: ServerProcess
-) -> None:
-    run = slow_run(db, openai_server, users=30)
-    process = command("runs", "resume", run, "--db", db.path)
-    wait_until(lambda: some_done(db, run))
-    process.send_signal(signal.SIGHUP)
-    allow(openai_server)
-    out, _ = process.communicate(timeout=HANG_S)
-    assert (process.returncode, out.startswith(f"run {run} done: 60 done")) == (0, True)
-
-
 def test_a_run_continues_when_its_terminal_vanishes(db: Database, openai_server: ServerProcess) -> None:
     run = slow_run(db, openai_server, users=40)
     ours, theirs = os.openpty()
@@ -235,30 +189,6 @@ def test_a_run_continues_when_its_terminal_vanishes(db: Database, openai_server:
     out, _ = process.communicate(timeout=HANG_S)
     assert (process.returncode, out[:21]) == (0, f"run {run} done: 80 done, ")
     assert run_progress(db, run).state == "done"
-
-
-def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
-    db: Database, openai_server: ServerProcess
-) -> None:
-    run = slow_run(db, openai_server, users=40)
-    own_pace = (
-        "import sys, recjudge_tui.cli.output as progress; progress.FIRST_S = 0.1\n"
-        "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", own_pace, "runs", "resume", str(run), "--db", str(db.path)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout
-    assert process.stderr
-    assert b"/80 calls, 0 failed" in process.stderr.readline()
-    process.stderr.close()
-    allow(openai_server)
-    out = process.stdout.read()
-    process.stdout.close()
-    assert (process.wait(timeout=HANG_S), out[:21]) == (0, f"run {run} done: 80 done, ".encode())
 
 
 @pytest.mark.parametrize("how", ["exits", "is killed"])
@@ -293,14 +223,6 @@ def test_a_detached_run_that_cannot_start_says_why(db: Database) -> None:
     wait_until(lambda: run_row(db, run)["state"] == "failed")
     assert "127.0.0.1:1" in run_row(db, run)["error"]
     assert run_progress(db, run).outstanding == 8
-
-
-def test_a_refused_detached_run_shows_the_error_of_its_process(db: Database) -> None:
-    make_project(db)
-    run = planned(db)
-    acquire(db, run)
-    with pytest.raises(RunError, match=f"did not start.*run {run} is already running"):
-        start_detached(db, run)
 
 
 @pytest.mark.parametrize(("how", "state"), [("pause", "paused"), ("stop", "stopped")])

@@ -21,7 +21,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import delete_run, reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
 from tests.support.runs import (
-    RULES,
     SYSTEMS,
     add_lists,
     calls,
@@ -195,13 +194,6 @@ def test_equal_requests_in_flight_are_asked_once(db: Database) -> None:
     assert len({(row[1], row[7]) for row in verdicts(db, run)}) == ended.cached
 
 
-def test_an_equal_request_is_asked_after_one_that_failed(db: Database) -> None:
-    twins(db, 2)
-    with start("openai_api", "--delay-ms", 40, "--faults", "refusal:1") as server:
-        ended = work(db.path, planned(db, server_judge(server.url), concurrency=8))
-        assert (ended.done, ended.failed, stats(server)["requests"]) == (2, 2, 4)
-
-
 def test_a_further_system_needs_calls_only_for_the_new_pairs(db: Database, server: ServerProcess) -> None:
     make_project(db, users=5)
     work(db.path, planned(db, server_judge(server.url), "pairwise"))
@@ -259,22 +251,6 @@ def test_the_share_of_reused_prompts_is_shown_if_the_server_reports_it(db: Datab
     assert run_progress(db, run).reused_share is None
     assert run_progress(db, again).reused_share is None
     assert "reused" not in outcome_line(run, run_progress(db, run))
-
-
-def test_cost_is_by_the_table_of_prices(db: Database, server: ServerProcess, tmp_path: Path) -> None:
-    make_project(db, users=2)
-    prices(tmp_path, "input = 2.0\noutput = 10.0")
-    run = planned(db, server_judge(server.url))
-    ended = work(db.path, run)
-    assert ended.tokens_in > 0
-    assert ended.cost_usd == pytest.approx((2 * ended.tokens_in + 10 * ended.tokens_out) / 1e6)
-    assert run_progress(db, run).cost_usd == pytest.approx(ended.cost_usd)
-
-
-def test_nothing_on_this_machine_costs_anything(db: Database, server: ServerProcess) -> None:
-    make_project(db, users=2)
-    assert work(db.path, planned(db, server_judge(server.url))).cost_usd == 0
-    assert work(db.path, planned(db, RULES)).cost_usd == 0
 
 
 def test_an_answer_that_the_database_refuses_ends_the_run_and_leaves_it_resumable(
