@@ -81,15 +81,6 @@ def test_the_image_stands_behind_the_line_of_its_item(shop: Database) -> None:
     assert "Film number 1" in history, "films of the history are shown by name"
 
 
-def test_the_other_order_shows_the_other_images_first(shop: Database) -> None:
-    run = planned(shop, OPENAI, "pairwise", images=True)
-    ab, ba = (sent_request(shop, row["id"]) for row in calls(shop, run)[:2])
-    digests = [[p.image.digest for p in request.messages[1].images] for request in (ab, ba)]
-    assert sorted(digests[0]) == sorted(digests[1])
-    assert digests[0] != digests[1]
-    assert ab.content_hash() != ba.content_hash()
-
-
 def test_another_image_is_another_request(shop: Database) -> None:
     run = planned(shop, OPENAI, images=True)
     one = sent_request(shop, calls(shop, run)[0]["id"])

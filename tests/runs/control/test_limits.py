@@ -19,7 +19,6 @@ from recjudge_tui.runs.limits import (
     BudgetLimitError,
     CallLimits,
     RateLimit,
-    RunStopError,
 )
 from recjudge_tui.runs.prices import Price
 from tests.support.virtual_time import played
@@ -97,50 +96,6 @@ def test_no_minute_holds_more_than_its_limit_however_takers_come(clock: Clock, p
         clock.go(rng.choice([0, 0, 0, rng.expovariate(per_minute / 60)]))
     assert due == sorted(due)
     assert all(b - a >= 60 / per_minute - 1e-6 for a, b in pairwise(due))
-
-
-@pytest.mark.parametrize("why", ["requests", "pause", "budget"])
-def test_a_stop_interrupts_every_wait(why: str) -> None:
-    async def scene(gate: CallLimits, stopping: asyncio.Event) -> None:
-        if why == "pause":
-            gate.pause(3600)
-        else:
-            reserved = await gate.enter(request())
-        waiting = asyncio.create_task(gate.enter(request()))
-        began = asyncio.get_running_loop().time()
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
-        stopping.set()
-        if why == "budget":
-            gate.leave(reserved, 0.0)  # a wait for money ends with the calls in flight, as the stop does
-        with pytest.raises(RunStopError):
-            await waiting
-        assert asyncio.get_running_loop().time() - began < 0.1
-
-    in_gate(
-        scene,
-        requests=RateLimit(0.01) if why == "requests" else None,
-        budget=Budget(25.0, Price("test", {"input": 0.0, "output": 1e6}), 0.0) if why == "budget" else None,
-    )
-
-
-def test_a_pause_stops_all_calls_and_its_end_respects_the_limit() -> None:
-    times: Times = []
-
-    began: list[float] = []
-
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        began.append(asyncio.get_running_loop().time())
-        gate.pause(0.3)
-        gate.pause(0.1)  # a shorter one does not cut it short
-        waiting = [asyncio.create_task(passing(gate, n, times)) for n in range(10)]
-        await asyncio.sleep(0.25)
-        assert not times
-        await asyncio.gather(*waiting)
-
-    in_gate(scene, requests=RateLimit(3000))
-    moments = [t - began[0] for _, t in times]
-    assert moments == pytest.approx([0.3 + 0.02 * n for n in range(10)])
 
 
 def test_backoff_grows_is_bounded_and_jitters() -> None:

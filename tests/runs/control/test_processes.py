@@ -18,7 +18,7 @@ from recjudge_tui.runs.lease import SILENT_FOR_S, acquire, is_active
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
-from recjudge_tui.store.runs import run_progress, run_row, set_wanted, take_lease
+from recjudge_tui.store.runs import run_progress, run_row, take_lease
 from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import (
@@ -242,20 +242,6 @@ def test_stop_and_pause_reach_a_run_through_the_database(
     assert (stands.state, stands.outstanding) == (state, 120 - 8 - 4)
     assert ran("runs", "resume", run, "--db", db.path)[0] == 0
     assert len(verdicts(db, run)) == 120
-
-
-def test_a_run_that_waits_for_its_server_does_not_wait_to_the_end_before_it_stops(db: Database) -> None:
-    """The server wants an hour, and whatever would come after it is answered."""
-    make_project(db, users=4)
-
-    def stop(progress: Progress) -> None:
-        if progress.waiting_s:
-            set_wanted(db, run, "stop")
-
-    with start("openai_api", "--faults", "429:1", "--fault-attempts", 99, "--retry-after", 3600) as server:
-        run = planned(db, server_judge(server.url), concurrency=4, use_cache=False)
-        ended = work(db.path, run, stop)
-    assert (ended.state, ended.outstanding, ended.failed) == ("stopped", 8, 0)
 
 
 def test_the_run_of_a_killed_process_is_marked_stopped(db: Database, openai_server: ServerProcess) -> None:

@@ -6,18 +6,17 @@ import json
 import random
 import sqlite3
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recjudge_tui.domain.calls import PROFILE
-from recjudge_tui.errors import JudgeError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.batch import held_run
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_progress
+from recjudge_tui.store.runs import reset_failed
 from tests.support.requests import sent_request
 from tests.support.runs import (
     calls,
@@ -155,23 +154,3 @@ def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stor
     assert set(bodies(log)) == set(body.values())
     assert verdicts(db, run) == verdicts(db, undisturbed)
     assert intact(db)
-
-
-def test_when_no_profile_can_be_written_the_run_stops_and_can_be_tried_again(db: Database) -> None:
-    make_project(db, users=30)
-    with start("openai_api") as server:
-        smooth = planned(db, server_judge(server.url), "arena", profile="llm", use_cache=False)
-        work(db.path, smooth)
-    with start("openai_api", "--faults", "refusal:1", "--fault-attempts", 1) as server:
-        run = planned(db, server_judge(server.url), "arena", profile="llm", rater="b", use_cache=False)
-        with pytest.raises(JudgeError, match="25 calls in a row failed"):
-            work(db.path, run)
-        assert {c["state"] for c in calls(db, run) if c["aspect"] != PROFILE} == {"planned"}
-        assert not verdicts(db, run)
-        for _ in range(20):
-            if not reset_failed(db, run):
-                break
-            with suppress(JudgeError):
-                work(db.path, run)
-    assert run_progress(db, run).state == "done"
-    assert verdicts(db, run) == verdicts(db, smooth)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest
@@ -98,25 +97,6 @@ def shown(db: Database, run: int) -> str:
     return "\n".join(
         "\n".join(m.content for m in sent_request(db, call["id"]).messages) for call in calls(db, run)
     )
-
-
-def test_the_window_ends_at_as_of_and_reaches_back_as_far_as_told(db: Database) -> None:
-    make_project(db, users=1)
-    run = planned(db, as_of="2024-05-02", history_days=1, limit=1)
-    user = load_material(db, run, calls(db, run)[0]["case_id"], 10).user
-    assert user.as_of == "2024-05-02T23:59:59+00:00"
-    assert [e.timestamp[:10] for e in user.history] == ["2024-05-02"]
-    assert not user.searches + user.clicks
-    for as_of, days, left_out in (("2024-04-30", 9, 2), ("2025-05-01", 30, 2), ("2024-05-03", 10**6, 0)):
-        words: dict[str, Any] = {"as_of": as_of, "history_days": days, "rater": as_of}
-        if left_out:
-            with pytest.raises(RunError, match="2 × user without history"):
-                plan(db, **words)
-        else:
-            assert plan(db, **words).estimate.cases == 2
-    for bad in ("yesterday", "0001-01-01T00:00:00+14:00"):
-        with pytest.raises(UsageError, match=bad[:9]):
-            plan(db, as_of=bad)
 
 
 def test_a_dry_run_leaves_no_trace(db: Database) -> None:
