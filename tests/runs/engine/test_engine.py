@@ -16,6 +16,7 @@ from recjudge_tui.reports.listings import run as run_table
 from recjudge_tui.reports.runs import outcome_line
 from recjudge_tui.runs import record as recorder
 from recjudge_tui.runs.engine import work
+from recjudge_tui.store.calls import calls_of_verdict
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import delete_run, reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
@@ -59,6 +60,8 @@ def test_a_reply_outside_the_scale_is_asked_again_once_and_both_replies_are_paid
             assert call["tokens_in"] > 2 * single["tokens_in"]
         assert call["cost_usd"] == pytest.approx(call["tokens_in"] / 1e6)
     assert set(ends) == {("done", "schema", None), ("done", "reask", None), ("failed", None, "bad_reply")}
+    made = db.column("SELECT id FROM verdicts WHERE run_id = ?", (run,))
+    assert sum(row["attempts"] == 2 for verdict in made for row in calls_of_verdict(db, verdict)) > 0
 
 
 def test_a_reply_that_stays_unreadable_is_a_failed_call_with_the_reply_kept(db: Database) -> None:
