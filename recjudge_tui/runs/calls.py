@@ -6,6 +6,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,47 +63,32 @@ class Failures:
         """Note a failed attempt. True if it was the last one."""
         if not error.retry:
             return True
+        now, trouble = time.monotonic(), self.limits.trouble_since
         self.in_row += 1
-        self.since = self.since or time.monotonic()
+        self.since = self.since or now
         if error.kind in FORGIVEN and self.limits.was_asleep():
             return False
-        patience = self._patience(error)
-        if self._waited() + (error.retry_after or 0.0) < patience:
+        patience = PATIENCE_S.get(error.kind, PATIENCE_S["rate_limit"] if error.retry_after else 0.0)
+        others_answered = trouble is None or trouble > self.since
+        if error.kind == "connection" and others_answered and self.in_row > 1:
+            patience = 0.0
+        waited = now - min(self.since, now if trouble is None else trouble)
+        if waited + (error.retry_after or 0.0) < patience:
             return False
         self.counted += not patience
         return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
-
-    def _patience(self, error: CallError) -> float:
-        trouble = self.limits.trouble_since
-        others_answered = trouble is None or trouble > self.since
-        if error.kind == "connection" and others_answered and self.in_row > 1:
-            return 0.0
-        return PATIENCE_S.get(error.kind, PATIENCE_S["rate_limit"] if error.retry_after else 0.0)
-
-    def _waited(self) -> float:
-        began = (
-            self.since if self.limits.trouble_since is None else min(self.since, self.limits.trouble_since)
-        )
-        return time.monotonic() - began
 
     async def wait(self, error: CallError) -> None:
         """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer.
 
         A delay of zero is honoured once. Raises RunStopError when the run is to stop.
         """
-        if error.retry_after:
-            self.limits.pause(error.retry_after)
-        delay = self._delay(error)
-        if error.kind != "connection":
-            await self.limits.sleep(delay)
-            return
-        with self.limits.out_of_reach(error.title, delay):
-            await self.limits.sleep(delay)
-
-    def _delay(self, error: CallError) -> float:
-        if error.retry_after or (error.retry_after is not None and self.in_row == 1):
-            return 0.0
-        return self.limits.backoff(self.in_row)
+        limits, told = self.limits, error.retry_after
+        if told:
+            limits.pause(told)
+        delay = 0.0 if told or (told == 0 and self.in_row == 1) else limits.backoff(self.in_row)
+        with limits.out_of_reach(error.title, delay) if error.kind == "connection" else nullcontext():
+            await limits.sleep(delay)
 
 
 def note_attempt(limits: CallLimits, error: CallError | None = None) -> None:
@@ -153,32 +139,24 @@ def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
     """The usage without counts that are too low for what was sent and received: such a server has not counted them, so
     the cost is not known from them. Images are left out, because some models take next to nothing for one.
     """
-    sent = sum(least_tokens(message.content) for message in request.messages)
-    doubted = {
-        name: None
-        for name, count, least in (
-            ("input", usage.input, sent),
-            ("output", usage.output, least_tokens(reply)),
-        )
-        if count is not None and count < least
-    }
+    least = {"input": sum(least_tokens(m.content) for m in request.messages), "output": least_tokens(reply)}
+    counts = {name: getattr(usage, name) for name in least}
+    doubted = {name: None for name, n in counts.items() if n is not None and n < least[name]}
     return usage.model_copy(update=doubted) if doubted else usage
 
 
-def cost_of_failure(error: CallError, cost_of: CostOf, request: Request) -> float | None:
-    """The cost of a failed attempt: from the usage that the server reported with the failure, else 0 if the request
-    was rejected or not sent. None if unknown, as for an answer that was lost, refused or unreadable.
+def billed(error: CallError, cost_of: CostOf, request: Request) -> tuple[float | None, float]:
+    """The cost of a failed attempt, and the least it can be, which is what the server itself claims. From the usage that was
+    reported with the failure, else 0 if the request was rejected or not sent. None if unknown, as for an answer that was
+    lost, refused or unreadable.
     """
-    if isinstance(error.usage, Usage) and error.usage != Usage():
-        return cost_of(credible_usage(error.usage, request))
+    usage = error.usage
+    least = (usage.cost_usd or 0.0) if isinstance(usage, Usage) else 0.0
+    if isinstance(usage, Usage) and usage != Usage():
+        return cost_of(credible_usage(usage, request)), least
     # if a usage is reported, even an empty one, a model answered until the context was full
-    too_long = error.kind == "overflow" and error.usage is None
-    return 0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None
-
-
-def claimed_cost(error: CallError) -> float:
-    """The dollars that the server itself reports for a failed attempt; 0 if it reports none."""
-    return (error.usage.cost_usd or 0.0) if isinstance(error.usage, Usage) else 0.0
+    too_long = error.kind == "overflow" and usage is None
+    return (0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None), least
 
 
 # ---- call --------------------------------------------------------------------------------------------------------
@@ -420,7 +398,7 @@ class Call:
                 cost = 0.0  # refused because of key, model, credit or address
                 raise
             error = _call_error(problem, self.timeout_s)
-            cost, least = cost_of_failure(error, self.cost_of, request), claimed_cost(error)
+            cost, least = billed(error, self.cost_of, request)
             self._count(error.usage, started)
             note_attempt(limits, error)
             if error is problem:

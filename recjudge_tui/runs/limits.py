@@ -222,10 +222,14 @@ class CallLimits:
 
         Raises RunStopError as soon as the run is to stop, BudgetLimitError when the call could exceed the budget.
         """
-        size = _tokens(request) if self.tokens else 0
+        # the most tokens that the prompt can have; servers put the schema into it as well
+        schema = json.dumps(request.reply_schema) if self.tokens else ""
+        size = estimate_prompt_tokens(request.messages)[1] + estimate_tokens(schema)[1] if self.tokens else 0
         while True:
             await self.wait_out_pause()
-            wait = self._turn(size + request.sampling.max_tokens // 4)
+            wait = self.requests.take(1) if self.requests else 0.0
+            if self.tokens:
+                wait = max(wait, self.tokens.take(size + request.sampling.max_tokens // 4))
             if wait > 0:
                 await self.sleep(wait)
             await self._wait_for_place()
@@ -250,13 +254,6 @@ class CallLimits:
         """Wait until a pause requested by a server is over. Raises RunStopError when the run is to stop."""
         while (left := self.pause_left()) > 0:
             await self.sleep(left)
-
-    def _turn(self, tokens: int) -> float:
-        """Take one request and these tokens from the limits. Returns the seconds to wait."""
-        return max(
-            self.requests.take(1) if self.requests else 0.0,
-            self.tokens.take(tokens) if self.tokens else 0.0,
-        )
 
     async def _wait_for_place(self) -> None:
         """Wait until fewer than `at_once` attempts are in flight; there may be more workers than that."""
@@ -349,11 +346,6 @@ class CallLimits:
         return time.monotonic() - self.woke_at < GRACE_S
 
 
-def _tokens(request: Request) -> int:
-    """The most tokens that the prompt can have. Servers put the schema into it as well."""
-    return estimate_prompt_tokens(request.messages)[1] + estimate_tokens(json.dumps(request.reply_schema))[1]
-
-
 def most_tokens(request: Request) -> int:
-    """An upper limit of `_tokens`: no tokenizer and no language needs more."""
+    """An upper limit of the tokens of prompt and schema: no tokenizer and no language needs more."""
     return most_prompt_tokens(request.messages) + len(json.dumps(request.reply_schema))

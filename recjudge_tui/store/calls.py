@@ -70,7 +70,7 @@ def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
     )
     for row in rows:
         if row["sent"]:
-            read_cell(dict[str, dict[str, Any] | list[str]], row["sent"], "calls", row["id"], "sent")
+            read_cell(dict[str, dict[str, Any] | list[Any]], row["sent"], "calls", row["id"], "sent")
     return rows
 
 

@@ -6,7 +6,6 @@ import json
 import random
 import time
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +98,6 @@ def test_a_batch_ends_in_the_verdicts_of_a_live_run(db: Database, tmp_path: Path
         ):
             assert call[name] == other[name], name
     assert intact(db)
-
-
-def test_the_body_is_the_one_that_a_live_run_sends(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=3)
-    log = tmp_path / "asked.jsonl"
-    with start("openai_api", "--log", log) as server:
-        run = planned(db, server_judge(server.url), "pairwise")
-        export_calls(db, run, tmp_path / "calls.jsonl")
-        work(db.path, run)
-    asked = {json.loads(line)["sha256"] for line in log.read_text().splitlines()}
-    bodies = [
-        line.partition(b'"body":')[2][:-1] for line in (tmp_path / "calls.jsonl").read_bytes().splitlines()
-    ]
-    assert {sha256(body).hexdigest() for body in bodies} == asked
 
 
 def test_names_are_kept_while_a_call_waits_and_new_after_its_answer(
@@ -246,16 +231,6 @@ def test_broken_and_strange_lines_are_located_and_nothing_else_is_lost(
     assert any("somebody-else" in note for note in tally.notes)
 
 
-def test_results_of_another_database_touch_nothing(
-    db: Database, tmp_path: Path, server: ServerProcess
-) -> None:
-    make_project(db, users=2)
-    run, other = planned(db, server_judge(server.url)), planned(db, server_judge(server.url), rater="other")
-    results = answered(server.url, exported(db, other, tmp_path / "other.jsonl"))
-    tally = import_results(db, run, [written(tmp_path / "r.jsonl", results)])
-    assert (tally.unknown, tally.done) == (len(results), 0)
-
-
 def test_stored_replies_are_taken_and_not_exported(
     db: Database, tmp_path: Path, server: ServerProcess
 ) -> None:
@@ -294,18 +269,6 @@ def test_a_file_too_large_is_cut_into_numbered_parts(
     with pytest.raises(RunError, match="too large for a batch"):
         export_calls(db, run, tmp_path / "t.jsonl", shape=JSONL._replace(max_bytes=100))
     assert {p.name for p in tmp_path.glob("*.part*")} == set()
-
-
-def test_names_are_stored_before_the_file_is_written(
-    db: Database, tmp_path: Path, server: ServerProcess
-) -> None:
-    make_project(db, users=3)
-    run = planned(db, server_judge(server.url))
-    with pytest.raises(RunError, match="cannot be written"):
-        export_calls(db, run, tmp_path / "no such folder" / "calls.jsonl")
-    names = [row[0] for row in db.rows("SELECT custom_id FROM batch_calls ORDER BY call_id")]
-    assert len(names) == len(calls(db, run))
-    assert [line["custom_id"] for line in exported(db, run, tmp_path / "calls.jsonl")] == names
 
 
 def test_parameters_that_the_server_refused_before_are_left_out(db: Database, tmp_path: Path) -> None:

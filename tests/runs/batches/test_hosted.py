@@ -194,17 +194,6 @@ def test_killed_while_the_batch_is_asked_for(
     assert collect(db, run).results.done == len(calls(db, run))
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_killed_while_the_file_is_uploaded(db: Database, moment: str, server: ServerProcess) -> None:
-    make_project(db, users=4)
-    run = planned(db, judge("openai", server.url))
-    control(server.url, **{"POST /v1/files": moment})
-    kill_when(db.path, run, lambda: stats(server.url)["routes"].get("POST /v1/files", 0) == 1)
-    control(server.url)
-    assert submit(db, run).batches == 1
-    assert stats(server.url)["batches"] == 1
-
-
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_killed_at_any_moment_nothing_is_submitted_twice(
     db: Database, provider: str, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from recjudge_tui.runs.saer import (
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.runs import delete_run, group_by_id, other_stage, run_row
+from recjudge_tui.store.runs import delete_run, group_by_id, other_stage
 from tests.support.runs import RULES, intact, make_project, ran
 
 
@@ -50,22 +49,6 @@ def test_another_question_is_another_group(db: Database, name: str, value: Any, 
     """What a run asks tells two groups apart; how it is worked on does not."""
     make_project(db)
     assert (plan(db).group_id == plan(db, **{name: value}).group_id) == same
-
-
-def test_the_settings_that_are_handed_on_reach_both_stages(db: Database) -> None:
-    """Each option of the request that a stage has is stored with it."""
-    make_project(db, users=5, systems=("als", "pop", "svd"))
-    options: dict[str, Any] = {
-        "systems": ("als", "pop", "svd"), "history": 3, "history_days": 90, "as_of": "2024-05-04",
-        "no_history": True, "sample": 4, "stratify": "activity", "seed": 11, "swap": False, "profile": "none",
-        "concurrency": 3, "timeout_s": 9.0, "repeats": 2, "temperature": 0.4, "requests_per_minute": 60.0,
-        "tokens_per_minute": 9e6, "use_cache": False,
-    }  # fmt: skip
-    plan(db, **options)
-    for run in (1, 2):
-        stored = json.loads(run_row(db, run)["settings"])
-        expected = {**options, "systems": ["als", "pop", "svd"], "top_k": 4}
-        assert {name: stored[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize("stage", ["pointwise", "pairwise"])

@@ -41,9 +41,9 @@ from tests.support.runs import (
     verdicts,
 )
 from tests.support.servers.counts import stats
-from tests.support.servers.gate import allow, hold, wait_until_held
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
-from tests.support.waiting import HANG_S, wait_until
+from tests.support.waiting import wait_until
 
 THREE = ("als", "pop", "svd")
 CONCURRENCY = 4
@@ -279,20 +279,6 @@ def test_between_the_stages_nothing_of_the_first_is_asked_again(db: Database, tm
         assert page[1] == out, "a third time only the page is printed"
     assert len(asked(log)) == 24
     assert db.value("SELECT count(*) FROM runs") == 2
-
-
-def test_stopped_by_a_signal_it_says_how_to_go_on(db: Database) -> None:
-    make_project(db, users=40)
-    with start("openai_api") as server:
-        hold(server, 8)
-        process = command(*words(db, server))
-        wait_until_held(server, CONCURRENCY)
-        process.terminate()
-        allow(server)
-        out, err = process.communicate(timeout=HANG_S)
-    assert (process.returncode, out) == (130, "")
-    assert "to resume, repeat the same command" in err
-    assert [row[0] for row in db.rows("SELECT state FROM runs ORDER BY id")] == ["stopped", "planned"]
 
 
 @pytest.mark.parametrize("drop", [(), ("--drop-poor-over", "0.9")])
