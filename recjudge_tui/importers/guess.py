@@ -76,30 +76,6 @@ class Guess(NamedTuple):
     choices: tuple[Choice, ...] = ()
 
 
-class _Roles(NamedTuple):
-    """Which roles the columns of a table have. A `score` may be a rating, a `prediction` cannot. `bare_id` and
-    `bare_name`: columns called `id` or `name` alone, which may be of users or of items.
-    """
-
-    user: bool
-    item: bool
-    several: bool
-    system: bool
-    rank: bool
-    score: bool
-    prediction: bool
-    rating: bool
-    time: bool
-    type: bool
-    title: bool
-    text: bool
-    explanation: bool
-    rater: bool
-    value: bool
-    bare_id: bool
-    bare_name: bool
-
-
 def guess(sample: Sample, system: str | None = None) -> Guess:
     """The kind of data in the table, by its columns and, if these do not decide, by its rows.
 
@@ -118,94 +94,102 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
         return Guess("labels")
     if {"rater", "user_id", "value", "system_a", "system_b"} <= as_labels:
         return Guess("labels")
-    if roles.rater and roles.value and (roles.user or {CASE, TASK} & set(columns)):
+    if "rater" in roles and "value" in roles and ("user" in roles or {CASE, TASK} & set(columns)):
         return Guess("labels")
-    if roles.user and (roles.item or roles.several):
+    if "user" in roles and ("item" in roles or "several" in roles):
         return _of_pairs(roles, sample, system)
-    if roles.user:
+    if "user" in roles:
         return _of_users(roles, columns, sample)
-    if roles.several and roles.bare_id and not (roles.item or roles.title):
+    if "several" in roles and "bare_id" in roles and not ("item" in roles or "title" in roles):
         return Guess("lists")
-    if roles.title and (roles.item or not roles.bare_name):
-        return Guess("items") if roles.item or roles.bare_id else Guess()
-    return Guess(choices=(_USERS, _ITEMS)) if roles.bare_id and not roles.item else Guess()
+    if "title" in roles and ("item" in roles or "bare_name" not in roles):
+        return Guess("items") if "item" in roles or "bare_id" in roles else Guess()
+    return Guess(choices=(_USERS, _ITEMS)) if "bare_id" in roles and "item" not in roles else Guess()
 
 
-def _roles(columns: Collection[str], system: str | None) -> _Roles:
+# a role -> the squashed names of its columns; a `score` may be a rating, a `prediction` cannot
+_ROLES: dict[str, Collection[str]] = {
+    **{
+        name: WORDS[name]
+        for name in ("system", "rank", "rating", "time", "type", "title", "explanation", "rater")
+    },
+    "user": USER,
+    "item": (*ITEM, *ISBN),
+    "several": WORDS["list"],
+    "score": ("score", "scores"),
+    "prediction": (*WORDS["prediction"], *WORDS["distance"]),
+    "text": ("text", "query", "searchquery", "searchterm"),
+    "value": ("value", *ALIASES["labels"]["value"]),
+    "bare_id": ("id",),
+}
+
+
+def _roles(columns: Collection[str], system: str | None) -> set[str]:
+    """The roles that the columns of a table have. `bare_id` and `bare_name`: columns called `id` or `name` alone, which may
+    be of users or of items."""
     names = {squashed(name) for name in columns}
-
-    def has(aliases: Collection[str]) -> bool:
-        return not names.isdisjoint(aliases)
-
-    return _Roles(
-        user=has(USER),
-        item=has((*ITEM, *ISBN)),
-        several=has(WORDS["list"]) or bool(numbered(columns)),
-        system=has(WORDS["system"]) or bool(system),
-        rank=has(WORDS["rank"]),
-        score=has(("score", "scores")),
-        prediction=has((*WORDS["prediction"], *WORDS["distance"])),
-        rating=has(WORDS["rating"]),
-        time=has(WORDS["time"]),
-        type=has(WORDS["type"]),
-        title=has(WORDS["title"]),
-        text=has(("text", "query", "searchquery", "searchterm")),
-        explanation=has(WORDS["explanation"]),
-        rater=has(WORDS["rater"]),
-        value=has(("value", *ALIASES["labels"]["value"])),
-        bare_id="id" in names,
-        bare_name="name" in names and names.isdisjoint(set(WORDS["title"]) - {"name"}),
-    )
+    roles = {role for role, aliases in _ROLES.items() if not names.isdisjoint(aliases)}
+    if "name" in names and names.isdisjoint(set(WORDS["title"]) - {"name"}):
+        roles.add("bare_name")
+    return roles | ({"several"} if numbered(columns) else set()) | ({"system"} if system else set())
 
 
-def _of_pairs(roles: _Roles, sample: Sample, system: str | None) -> Guess:
+def _of_pairs(roles: set[str], sample: Sample, system: str | None) -> Guess:
     """A table of users and items: lists, events or explanations."""
-    if roles.several and not roles.item:
+    if "several" in roles and "item" not in roles:
         return Guess("lists")
-    if roles.rank and (roles.system or not (roles.type or roles.rating)):
+    if "rank" in roles and ("system" in roles or not ("type" in roles or "rating" in roles)):
         return Guess("lists")
-    if roles.rank:
-        return Guess(choices=(_RANKED, _EVENTS if not roles.type else _RATINGS._replace(meaning="events")))
-    if roles.explanation or (roles.text and roles.system and not roles.type):
+    if "rank" in roles:
+        return Guess(
+            choices=(_RANKED, _EVENTS if "type" not in roles else _RATINGS._replace(meaning="events"))
+        )
+    if "explanation" in roles or ("text" in roles and "system" in roles and "type" not in roles):
         return Guess("explanations")
-    if roles.type:
+    if "type" in roles:
         return Guess("events")
-    if roles.text and not roles.rating:
+    if "text" in roles and "rating" not in roles:
         return Guess(choices=(_EXPLANATIONS, _EVENTS))
     return _of_numbers(roles, sample, system)
 
 
-def _of_numbers(roles: _Roles, sample: Sample, system: str | None) -> Guess:
+def _of_numbers(roles: set[str], sample: Sample, system: str | None) -> Guess:
     """A table of users and items with no rank, type or text: scored lists or ratings."""
-    if roles.prediction:
+    if "prediction" in roles:
         return Guess("lists")
-    if roles.rating and not (roles.score or roles.system):
+    if "rating" in roles and not ("score" in roles or "system" in roles):
         return Guess("events")
-    if roles.score and not roles.rating and (roles.system or not roles.time):
-        surely = roles.system or not _like_ratings(_column(sample, "score"))
+    if "score" in roles and "rating" not in roles and ("system" in roles or "time" not in roles):
+        surely = "system" in roles or not _like_ratings(_column(sample, "score"))
         return Guess("lists") if surely else Guess(choices=(_BY_SCORE, _RATINGS))
-    if roles.score or roles.rating:
+    if "score" in roles or "rating" in roles:
         return Guess(choices=(_BY_SCORE, _RATINGS))
     if system:
         return Guess("lists")
     return Guess(choices=(_IN_ORDER, _EVENTS))
 
 
-def _of_users(roles: _Roles, columns: Collection[str], sample: Sample) -> Guess:
+def _of_users(roles: set[str], columns: Collection[str], sample: Sample) -> Guess:
     """A table of users without a column of items; asks about columns that may be items under another name."""
-    if roles.text and roles.type:
+    if "text" in roles and "type" in roles:
         return Guess("events")
-    numbers = roles.rank or roles.score or roles.prediction or roles.rating
+    numbers = "rank" in roles or "score" in roles or "prediction" in roles or "rating" in roles
     in_cells = _in_cells(sample)
     if in_cells and named_by_length(columns):
         return Guess("lists")
     names_system = any(squashed(name) in WORDS["system"] for name in columns)
     about_items = any(squashed(name).endswith(_ABOUT_ITEMS) for name in columns)
     if not (
-        numbers or roles.time or roles.text or roles.type or about_items or names_system or in_cells
+        numbers
+        or "time" in roles
+        or "text" in roles
+        or "type" in roles
+        or about_items
+        or names_system
+        or in_cells
     ) and not _repeats(sample):
         return Guess("users")
-    searches = (Choice("events", "searches", "--type search"),) if roles.text else ()
+    searches = (Choice("events", "searches", "--type search"),) if "text" in roles else ()
     answers = (_ANSWERS,) if names_system else ()
     return Guess(choices=(_USERS, *searches, *answers, *in_cells))
 

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
 from recjudge_tui.domain.occasions import Occasion
@@ -128,7 +128,7 @@ class Options(NamedTuple):
     """
 
     layout: str | None = None
-    mapping: Path | None = None
+    mapping: Path | Declaration | None = None
     system: str | None = None
     event_type: str | None = None
     where: Wanted = MappingProxyType({})
@@ -168,30 +168,23 @@ def import_files(
     paths: Sequence[Path],
     kind: ImportKind,
     *,
-    layout: str | None = None,
-    mapping: Path | Declaration | None = None,
-    system: str | None = None,
-    event_type: str | None = None,
-    where: Wanted = MappingProxyType({}),
-    values: Mapping[str, str] = MappingProxyType({}),
-    scale: tuple[float, float] | None = None,
-    keep_fitting: bool = False,
     beside: Sequence[Path] = (),
     names: Mapping[Path, str] | None = None,
     progress: Progress | None = None,
+    **given: Any,
 ) -> ImportSummary:
     """Import files of one kind into a project; creates the project if it is new.
 
-    One transaction: an error in any file, or an interruption, leaves the database unchanged. The options are those of
+    One transaction: an error in any file, or an interruption, leaves the database unchanged. `given` are those of
     `Options`. Several files that name no system are named after themselves. If files of one command disagree, the
     first one counts; a newer command replaces an earlier one. `beside` are other files that a layout may need,
     `names` replaces a file's path in messages. Raises UsageError, InputError, StoreError.
     """
-    path_of = mapping if isinstance(mapping, Path) else None
-    options = Options(layout, path_of, system, event_type, where, values, scale, keep_fitting)
+    options = Options(**given)
     options.refuse_unfit((kind,), named=True)
+    system, described = options.system, options.mapping
     options = options._replace(system=_storable(system.strip()) if system else None)
-    described = load_declaration(mapping) if isinstance(mapping, Path) else mapping
+    described = load_declaration(described) if isinstance(described, Path) else described
     encoding = described.encoding if described else UTF8
     before = versions((*paths, *beside))
     for path in paths:

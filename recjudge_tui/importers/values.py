@@ -88,26 +88,7 @@ def storable(text: str) -> bool:
 # ---- missing values and numbers ----------------------------------------------------------------------------------
 
 # what programs write for a missing value
-MISSING = frozenset(
-    (
-        "",
-        "nan",
-        "NaN",
-        "NAN",
-        "Nan",
-        "None",
-        "none",
-        "NONE",
-        "NULL",
-        "null",
-        "Null",
-        "<NA>",
-        "<na>",
-        r"\N",
-        "NaT",
-        "-nan",
-    )
-)
+MISSING = frozenset(("", *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan".split()))
 # a context is free text, in which none is a word
 _NO_CONTEXT = MISSING - {"None", "none", "NONE"}
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
