@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.columns import SYSTEM_KINDS
-from recjudge_tui.importers.guess import only_a_header
 from recjudge_tui.importers.layout import Layout
 from recjudge_tui.importers.load import Options, Progress, import_files
+from recjudge_tui.importers.plain import only_a_header
 from recjudge_tui.importers.reader import bare_name, sample_of
 from recjudge_tui.importers.registry import commands, holding_of, named_layouts, special_layout, uncertain
 from recjudge_tui.importers.summary import ImportSummary

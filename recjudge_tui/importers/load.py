@@ -24,12 +24,11 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import Codebook
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
 from recjudge_tui.importers.float_ids import joined_ids, without_ending
-from recjudge_tui.importers.guess import names_no_system
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
 from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
-from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of
+from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of, names_no_system
 from recjudge_tui.importers.reader import (
     UTF8,
     Contents,
