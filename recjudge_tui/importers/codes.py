@@ -49,7 +49,7 @@ _SECOND: dict[Means, tuple[str, ...]] = {
 _NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|reply"
 _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
-_OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪)\s*(\w[\w ]*)")
+_OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪|≻|≺)\s*(\w[\w ]*)")
 _MUCH = frozenset(
     "much significantly strongly far clearly definitely considerably greatly very substantially lot way".split()
 )
@@ -227,7 +227,7 @@ def side_of(word: str) -> Code | None:
         sign = match[2]
         if sign[0] in "=≈~":
             return Code(0.0)
-        better = left if sign[0] in ">≫" else right
+        better = left if sign[0] in ">≫≻" else right
         return better._replace(strength="much" if len(sign) > 1 or sign in "≫≪" else "")
     if match := _WITH_NOUN.fullmatch(word):
         code = PAIR_WORDS[match[2]]

@@ -88,7 +88,12 @@ def storable(text: str) -> bool:
 # ---- missing values and numbers ----------------------------------------------------------------------------------
 
 # what programs write for a missing value
-MISSING = frozenset(("", *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan".split()))
+MISSING = frozenset(
+    (
+        "",
+        *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(),
+    )
+)
 # a context is free text, in which none is a word
 _NO_CONTEXT = MISSING - {"None", "none", "NONE"}
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
