@@ -742,7 +742,7 @@ class _File:
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
-        """Store labels in the orientation of their cases; answers to tasks for the person to whom they are assigned."""
+        """Store labels; answers to tasks for the person to whom they are assigned."""
         plain = [(line, label) for line, label in batch if not label.task]
         raters = []
         for line, label in plain:
@@ -750,7 +750,7 @@ class _File:
             raters.append(self._rater(line, label))
         cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
-        for (line, label), rater, (case, _, occasions) in zip(plain, raters, cases, strict=True):
+        for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
                 text = (
                     f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
