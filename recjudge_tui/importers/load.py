@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
 from recjudge_tui.domain.occasions import Occasion
@@ -24,12 +24,11 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import Codebook
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
 from recjudge_tui.importers.float_ids import joined_ids, without_ending
-from recjudge_tui.importers.guess import names_no_system
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
 from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
-from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of
+from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of, names_no_system
 from recjudge_tui.importers.reader import (
     UTF8,
     Contents,
@@ -128,7 +127,7 @@ class Options(NamedTuple):
     """
 
     layout: str | None = None
-    mapping: Path | None = None
+    mapping: Path | Declaration | None = None
     system: str | None = None
     event_type: str | None = None
     where: Wanted = MappingProxyType({})
@@ -168,30 +167,23 @@ def import_files(
     paths: Sequence[Path],
     kind: ImportKind,
     *,
-    layout: str | None = None,
-    mapping: Path | Declaration | None = None,
-    system: str | None = None,
-    event_type: str | None = None,
-    where: Wanted = MappingProxyType({}),
-    values: Mapping[str, str] = MappingProxyType({}),
-    scale: tuple[float, float] | None = None,
-    keep_fitting: bool = False,
     beside: Sequence[Path] = (),
     names: Mapping[Path, str] | None = None,
     progress: Progress | None = None,
+    **given: Any,
 ) -> ImportSummary:
     """Import files of one kind into a project; creates the project if it is new.
 
-    One transaction: an error in any file, or an interruption, leaves the database unchanged. The options are those of
+    One transaction: an error in any file, or an interruption, leaves the database unchanged. `given` are those of
     `Options`. Several files that name no system are named after themselves. If files of one command disagree, the
     first one counts; a newer command replaces an earlier one. `beside` are other files that a layout may need,
     `names` replaces a file's path in messages. Raises UsageError, InputError, StoreError.
     """
-    path_of = mapping if isinstance(mapping, Path) else None
-    options = Options(layout, path_of, system, event_type, where, values, scale, keep_fitting)
+    options = Options(**given)
     options.refuse_unfit((kind,), named=True)
+    system, described = options.system, options.mapping
     options = options._replace(system=_storable(system.strip()) if system else None)
-    described = load_declaration(mapping) if isinstance(mapping, Path) else mapping
+    described = load_declaration(described) if isinstance(described, Path) else described
     encoding = described.encoding if described else UTF8
     before = versions((*paths, *beside))
     for path in paths:
@@ -750,7 +742,7 @@ class _File:
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
-        """Store labels in the orientation of their cases; answers to tasks for the person to whom they are assigned."""
+        """Store labels; answers to tasks for the person to whom they are assigned."""
         plain = [(line, label) for line, label in batch if not label.task]
         raters = []
         for line, label in plain:
@@ -758,7 +750,7 @@ class _File:
             raters.append(self._rater(line, label))
         cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
-        for (line, label), rater, (case, _, occasions) in zip(plain, raters, cases, strict=True):
+        for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
                 text = (
                     f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "

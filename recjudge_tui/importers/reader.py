@@ -79,17 +79,24 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             archive = stack.enter_context(zipfile.ZipFile(raw))
             yield _bounded(path, stack.enter_context(archive.open(_zip_member(path, archive))), raw)
             return
-        stream: BinaryIO = raw
-        if start.startswith(GZIP):
-            stream = _bounded(path, stack.enter_context(gzip.GzipFile(fileobj=raw)), raw)
-        elif start.startswith(XZ):
-            stream = _bounded(path, _Unxz(raw), raw)
+        stream = _unpacked(path, raw)
         if not _is_tar(cast(io.BufferedReader, stream).peek(512)[:512]):
             yield stream
             return
-        name = _tar_member(path, stream)
-    with _tar_bytes(path, name) as member:
-        yield member
+        with tarfile.open(fileobj=stream, mode="r|") as tar:
+            names = [member.name for member in tar if member.isreg() and _is_ours(member.name)][:100]
+        wanted = _only(path, "tar", names)
+        raw.seek(0)
+        tar = stack.enter_context(tarfile.open(fileobj=_unpacked(path, raw), mode="r|"))
+        member = next(member for member in tar if member.name == wanted and member.isreg())
+        yield _bounded(path, cast(IO[bytes], tar.extractfile(member)), raw)
+
+
+def _unpacked(path: Path, raw: io.BufferedReader) -> BinaryIO:
+    start = raw.peek(6)[:6]
+    if start.startswith(GZIP):
+        return _bounded(path, gzip.GzipFile(fileobj=raw), raw)
+    return _bounded(path, _Unxz(raw), raw) if start.startswith(XZ) else raw
 
 
 def _is_tar(start: bytes) -> bool:
@@ -124,37 +131,6 @@ def _only(path: Path, kind: str, names: Sequence[str]) -> str:
         f"{path} is a {kind} archive of {len(names)} files; it may only contain one",
         f"It holds {some}." if names else "",
         "Unpack it, and import the files or their folder.",
-    )
-
-
-def _tar_member(path: Path, stream: BinaryIO) -> str:
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        return _only(
-            path, "tar", [member.name for member in archive if member.isreg() and _is_ours(member.name)][:100]
-        )
-
-
-@contextmanager
-def _tar_bytes(path: Path, name: str) -> Iterator[BinaryIO]:
-    with ExitStack() as stack:
-        raw = stack.enter_context(path.open("rb"))
-        start = raw.peek(6)[:6]
-        stream: BinaryIO = raw
-        if start.startswith(GZIP):
-            stream = _bounded(path, stack.enter_context(gzip.GzipFile(fileobj=raw)), raw)
-        elif start.startswith(XZ):
-            stream = _bounded(path, _Unxz(raw), raw)
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            for member in archive:
-                if (
-                    member.name == name
-                    and member.isreg()
-                    and (data := archive.extractfile(member)) is not None
-                ):
-                    yield _bounded(path, data, raw)
-                    return
-    raise InputError(
-        f"{path} changed while it was being read", next_step="Import it again when it is complete."
     )
 
 

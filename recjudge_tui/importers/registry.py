@@ -16,7 +16,6 @@ from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.columns import ALIASES, ITEM, KNOWN, USER
-from recjudge_tui.importers.guess import guess, plain_kinds
 from recjudge_tui.importers.labelling import ARGILLA, LABEL_STUDIO, answer_rows, declared_answers
 from recjudge_tui.importers.layout import (
     LAYOUTS,
@@ -28,7 +27,7 @@ from recjudge_tui.importers.layout import (
     load_declaration,
 )
 from recjudge_tui.importers.mind import MIND, MIND_TRAIN
-from recjudge_tui.importers.plain import PLAIN
+from recjudge_tui.importers.plain import PLAIN, guess, plain_kinds
 from recjudge_tui.importers.reader import Sample, column_wise, fields_of, json_keys, sample_of, squashed
 from recjudge_tui.importers.values import Row, shown
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins

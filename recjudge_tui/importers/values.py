@@ -91,21 +91,7 @@ def storable(text: str) -> bool:
 MISSING = frozenset(
     (
         "",
-        "nan",
-        "NaN",
-        "NAN",
-        "Nan",
-        "None",
-        "none",
-        "NONE",
-        "NULL",
-        "null",
-        "Null",
-        "<NA>",
-        "<na>",
-        r"\N",
-        "NaT",
-        "-nan",
+        *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(),
     )
 )
 # a context is free text, in which none is a word

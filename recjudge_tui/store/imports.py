@@ -462,32 +462,27 @@ def _digest(content: Any) -> str:
 
 
 class LabelledCase(NamedTuple):
-    """The case of a label. `turned` if its two systems were swapped (a before b by name). `occasions` counts those that
-    the label may mean; if there are several, the case has no lists."""
+    """The case of a label. `occasions` counts those that the label may mean; if there are several, the case has no lists."""
 
     case_id: int
-    turned: bool
     occasions: int
 
 
-def label_key(
-    db: Database, project_id: int, label: Label, *, alone: bool = False
-) -> tuple[CaseKey, bool, int]:
-    """The key of a label's case; `turned` and `occasions` as in LabelledCase. The case gets the project's current lists
+def label_key(db: Database, project_id: int, label: Label, *, alone: bool = False) -> tuple[CaseKey, int]:
+    """The key of a label's case; `occasions` as in LabelledCase. The case gets the project's current lists
     or explanation if they are known; a pair gets both lists or none. A label without context and time refers to the only
     occasion there is. An adversarial pair is the newest one with these names. `alone`: the project
     has no lists and no texts."""
     unit = protocol_facts(label.protocol).unit
-    turned = label.system_a > label.system_b
-    a, b = sorted((label.system_a, label.system_b)) if label.system_a else (label.system, "")
+    a, b = (label.system_a, label.system_b) if label.system_a else (label.system, "")
     bare = CaseKey(unit, label.user_id, a, b, label.item_id, context=label.context, served_at=label.served_at)
     if label.protocol == ADVERSARIAL:
-        return newest_pair(db, project_id, bare), turned, 1
+        return newest_pair(db, project_id, bare), 1
     if alone:
-        return bare, turned, 0
+        return bare, 0
     known = current_keys(db, project_id, bare)
     meant = meant_occasions(bare.occasion, known)
-    return known[meant[0]] if len(meant) == 1 else bare, turned, len(meant)
+    return known[meant[0]] if len(meant) == 1 else bare, len(meant)
 
 
 def cases_of_labels(
@@ -497,7 +492,7 @@ def cases_of_labels(
     db, project_id = target.db, target.project_id
     if len(cases) > _CACHED:
         cases.clear()
-    keys: dict[tuple[str, ...], tuple[CaseKey, bool, int]] = {}
+    keys: dict[tuple[str, ...], tuple[CaseKey, int]] = {}
     places = [_place(label) for label in labels]
     content = (
         f"EXISTS (SELECT 1 FROM {table} WHERE project_id = ?1)" for table in ("slates", "explanations")
@@ -506,13 +501,11 @@ def cases_of_labels(
     for place, label in zip(places, labels, strict=True):
         if label.case_id is None and place not in cases and place not in keys:
             keys[place] = label_key(db, project_id, label, alone=alone)
-    ids = ensure_cases(db, project_id, [key for key, _, _ in keys.values()])
-    for (place, (_, turned, occasions)), case_id in zip(keys.items(), ids, strict=True):
-        cases[place] = LabelledCase(case_id, turned, occasions)
+    ids = ensure_cases(db, project_id, [key for key, _ in keys.values()])
+    for (place, (_, occasions)), case_id in zip(keys.items(), ids, strict=True):
+        cases[place] = LabelledCase(case_id, occasions)
     return [
-        cases[place]
-        if label.case_id is None
-        else LabelledCase(label.case_id, label.system_a > label.system_b, 1)
+        cases[place] if label.case_id is None else LabelledCase(label.case_id, 1)
         for place, label in zip(places, labels, strict=True)
     ]
 
