@@ -30,7 +30,7 @@ async def picture(path: Path, keys: tuple[str, ...]) -> str:
         home = pilot.app.screen
         assert isinstance(home, HomeScreen)
         # its slow figures come one after the other
-        while home.home.missing_part is not None:
+        while not home.reader.done:
             await pilot.pause(0.1)
         for key in keys:
             await pilot.press(*(_keys_of(key.strip("'")) if key.startswith("'") else (key,)))

@@ -24,7 +24,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import RUNS_NAMED, FlagShares, Gap, Home, Step, Trend, with_next_part
+from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, with_next_part
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.row_list import shared_prefix
@@ -714,8 +714,7 @@ class HomeReader:
 
     def read(self, project_id: int) -> None:
         """Read the home of this project from its first part."""
-        # flagged lists are among those to read first, and trends are a report
-        self._project_id, self._seen = project_id, Seen(Home(flags=FlagShares(), trend=Trend()))
+        self._project_id, self._seen = project_id, Seen()
         self.read_on()
 
     @property
