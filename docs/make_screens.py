@@ -18,7 +18,7 @@ PROJECT = "synthetic-shop"
 # the keys that lead from the home of the project to each picture; words in quotes are typed
 ROUTES = {
     "home": (),
-    "triage": ("enter", "slash", "ctrl+u", "'judge:rules label:poor'", "enter", "down", "down"),
+    "triage": ("t", "slash", "ctrl+u", "'judge:rules label:poor'", "enter", "down", "down"),
     "reports": ("a",),
     "launch": ("n",),
 }
