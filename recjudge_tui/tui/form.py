@@ -20,6 +20,8 @@ from recjudge_tui.tui.dialogs import Choice, Dialog
 from recjudge_tui.tui.widgets import DialogHint
 
 _SHOWN = 40
+# so many options are shown at once
+_FIRST = 8
 _YES_NO = [("False", "no"), ("True", "yes")]
 
 
@@ -33,18 +35,21 @@ class Form(Dialog[dict[str, Any] | None]):
     CSS = """
     Form .dialog { max-height: 90%; }
     Form #fields { height: auto; max-height: 30; }
-    Form.-short #fields { max-height: 14; }
+    Form.-short #fields { max-height: 12; }
     Form .row { height: 1; }
     Form .row Label { width: 18; }
     Form .row Input { height: 1; border: none; padding: 0; width: 1fr; background: $surface; }
     Form .row Input:focus { background: $block-cursor-background; }
     Form #about { height: auto; min-height: 2; max-height: 4; color: $text-muted; }
     Form #about.-wrong { color: $error; }
+    Form .rare { display: none; }
+    Form.-all .rare { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "show", id="form.accept"),
         Binding("down", "app.focus_next", "next", show=False, id="form.down"),
         Binding("up", "app.focus_previous", "previous", show=False, id="form.up"),
+        Binding("plus,f2", "more", "more fields", key_display="+", id="form.more"),
         Binding("escape", "dismiss(None)", "cancel", key_display="esc", id="form.cancel"),
     ]
 
@@ -63,12 +68,22 @@ class Form(Dialog[dict[str, Any] | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(one_line(self._title, _SHOWN))
             with VerticalScroll(id="fields", can_focus=False):
-                for option in self._options:
-                    with Horizontal(classes="row"):
+                for at, option in enumerate(self._options):
+                    with Horizontal(classes="row rare" if self._is_rare(at, option) else "row"):
                         yield Label(Content(_label(option)))
                         yield self._field(option)
             yield Static(id="about")
-            yield DialogHint("← → choose   ↑ ↓ field   enter show   esc cancel")
+            rare = any(self._is_rare(at, option) for at, option in enumerate(self._options))
+            more = "   + more" if rare else ""
+            yield DialogHint(f"← → choose   ↑ ↓ field{more}   enter show   esc cancel")
+
+    def _is_rare(self, at: int, option: Option) -> bool:
+        """Whether the field comes only with the key for more: of many options the later ones, unless a value was chosen."""
+        default = self._values.get(option.name, option.default) in (option.default, None, ())
+        return (option.rare or at >= _FIRST) and default
+
+    def action_more(self) -> None:
+        self.toggle_class("-all")
 
     def _field(self, option: Option) -> Widget:
         value, offered = self._values.get(option.name, option.default), self._offered.get(option.name, ())
@@ -118,6 +133,7 @@ class Form(Dialog[dict[str, Any] | None]):
             except UsageError as error:
                 self._wrong = {option.name: f"{error.title}. {error.cause}"}
                 self._say(self._wrong[option.name], True)
+                self.add_class("-all")
                 field.focus()
                 return
         self.dismiss(given)
