@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import events
@@ -408,11 +409,18 @@ EXPORT_HINT = (
 
 
 def copy_text(screen: BaseScreen, text: str) -> None:
-    """Copy through the terminal. Some terminals ignore this silently, so the message names the method and the
-    alternative.
+    """Copy through the terminal. Some terminals ignore this silently, and tmux may not pass it on, so the message names the
+    method and the alternative: a file, which is written in tmux.
     """
     screen.app.copy_to_clipboard(text)
-    screen.notify("Copied through the terminal (OSC 52). Y saves it to a file.", markup=False)
+    also = "Y saves it to a file."
+    if os.environ.get("TMUX"):
+        with NamedTemporaryFile(
+            "w", encoding="utf-8", prefix="recjudge-", suffix=".txt", delete=False
+        ) as file:
+            file.write(text)
+        also = f"tmux may not pass it on: it is in {file.name}, too."
+    screen.notify(f"Copied through the terminal (OSC 52). {also}", markup=False)
 
 
 def case_text(case: CaseDetail) -> str:

@@ -98,6 +98,15 @@ class Confirm(Dialog[bool]):
         self.dismiss(answer)
 
 
+class Line(Input):
+    """An input that keeps all lines that are pasted, as one; the toolkit's own keeps the first."""
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.insert_text_at_cursor(" ".join(event.text.split()))
+
+
 class AskLine(Dialog[str | None]):
     """One line of input. Returns None when it was cancelled."""
 
@@ -110,7 +119,7 @@ class AskLine(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = plain(self._title)
-            yield Input(
+            yield Line(
                 value=one_line(self._value),
                 placeholder=self._placeholder,
                 compact=True,

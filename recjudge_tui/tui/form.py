@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -31,6 +31,8 @@ from recjudge_tui.tui.widgets import DialogHint
 
 LARGEST = 10**9
 _SHOWN = 40
+# so many options are shown at once
+_FIRST = 8
 # of a folder, how many entries are read to complete a path
 _MOST_ENTRIES = 10_000
 _WORDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
@@ -183,20 +185,21 @@ def _sending(option: Option, text: str) -> dict[str, Any]:
 class Form(Dialog[dict[str, Any] | None]):
     """Returns the value of each option by its name; None when the user cancels.
 
-    `values` are the current ones, `offered` what can be chosen for an option (see `field`). `more`: options that are
-    shown only when they are asked for. `does`: what the form is accepted for.
+    `values` are the current ones, `offered` what can be chosen for an option (see `field`). `does`: what the form is
+    accepted for. Of many options, the later ones at their defaults are shown only when they are asked for.
     """
 
     CSS = """
     Form .dialog { max-height: 90%; }
     Form #fields { height: auto; max-height: 30; }
-    Form.-short #fields { max-height: 14; }
+    Form.-short #fields { max-height: 12; }
     Form .row { height: 1; }
     Form .row Label { width: 18; }
     Form .row Input { height: 1; border: none; padding: 0; width: 1fr; background: $surface; }
     Form .row Input:focus { background: $block-cursor-background; }
     Form .-more { display: none; }
     Form.-all .-more { display: block; }
+    Form.-all #more { display: none; }
     Form #more { height: 1; border: none; width: 100%; content-align: left middle; text-align: left;
                  background: $surface; color: $text-muted; text-style: none; }
     Form #more:focus { background: $block-cursor-background; }
@@ -207,6 +210,7 @@ class Form(Dialog[dict[str, Any] | None]):
         Binding("enter", "accept", "accept", id="form.accept"),
         Binding("down", "app.focus_next", "next", show=False, id="form.down"),
         Binding("up", "app.focus_previous", "previous", show=False, id="form.up"),
+        Binding("plus,f2", "more", "more fields", key_display="+", show=False, id="form.more"),
         Binding("escape", "dismiss(None)", "cancel", key_display="esc", id="form.cancel"),
     ]
 
@@ -216,13 +220,15 @@ class Form(Dialog[dict[str, Any] | None]):
         options: Sequence[Option],
         values: Mapping[str, Any],
         offered: Mapping[str, Sequence[tuple[str, str]]],
-        more: Collection[str] = (),
         does: str = "show",
     ) -> None:
         super().__init__()
         self._title, self._options, self._values, self._offered = title, tuple(options), values, offered
-        # what is set already is shown
-        self._more = [o.name for o in options if o.name in more and values.get(o.name) in (None, o.default)]
+        self._more = [
+            option.name
+            for at, option in enumerate(options)
+            if (option.rare or at >= _FIRST) and values.get(option.name, option.default) in (option.default, None, ())
+        ]
         self._does = does
         self._wrong: dict[str, str] = {}
 
@@ -260,10 +266,10 @@ class Form(Dialog[dict[str, Any] | None]):
         about.update(Content(one_line(text, 400)))
 
     @on(Button.Pressed, "#more")
-    def _show_more(self) -> None:
-        self.add_class("-all")
-        self.query_one("#more").display = False
-        self.query_one(f"#field-{self._more[0]}").focus()
+    def action_more(self) -> None:
+        if self._more:
+            self.add_class("-all")
+            self.query_one(f"#field-{self._more[0]}").focus()
 
     @on(Input.Submitted)
     def action_accept(self) -> None:
@@ -277,6 +283,7 @@ class Form(Dialog[dict[str, Any] | None]):
                 said = ". ".join(filter(None, (error.title, error.cause.rstrip("."), error.next_step)))
                 self._wrong = {option.name: said}
                 self._say(said, True)
+                self.set_class(option.name in self._more or self.has_class("-all"), "-all")
                 widget.focus()
                 return
             given[option.name] = option.default if value is None else value

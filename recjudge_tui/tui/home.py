@@ -24,7 +24,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import RUNS_NAMED, FlagShares, Gap, Home, Step, Trend, with_next_part
+from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, with_next_part
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.row_list import shared_prefix
@@ -144,6 +144,8 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
     "label": ("l", Destination("annotate")),
     "compare": ("a", Destination("reports")),
 }
+# beside the user and the systems there is room for a mark and the beginning of a reason
+_REASON = 28
 # what stands before the answer to each order
 _BRACKETS = re.compile(r"^\s*\[[^\]]*\]\s*")
 _STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
@@ -205,9 +207,8 @@ def first_to_read(home: Home, first: Sequence[First] | None, width: int, look: G
     prefix = shared_prefix([name for one in first for name in one.row.systems])
     rows = [one.row for one in first]
     users = min(max(cell_len(one_line(row.user_id, 30)) for row in rows), 12)
-    systems = min(
-        max(cell_len(systems_text(row, 60, look, prefix)) for row in rows), max((width - users) // 2, 8)
-    )
+    needed = max(cell_len(systems_text(row, 60, look, prefix)) for row in rows)
+    systems = min(needed, max(width - users - _REASON, 13))
     return Block(title, tuple(_to_read(one, (users, systems), prefix, width, look) for one in first))
 
 
@@ -714,8 +715,7 @@ class HomeReader:
 
     def read(self, project_id: int) -> None:
         """Read the home of this project from its first part."""
-        # flagged lists are among those to read first, and trends are a report
-        self._project_id, self._seen = project_id, Seen(Home(flags=FlagShares(), trend=Trend()))
+        self._project_id, self._seen = project_id, Seen()
         self.read_on()
 
     @property

@@ -172,7 +172,8 @@ class ReportsScreen(TabbedScreen):
         Binding("m", "choose", "choose", id="tabs.choose"),
         Binding("o", "topic", "question", id="reports.topic"),
         Binding("plus", "whole", "columns", key_display="+", id="reports.whole"),
-        Binding("D", "explain", "definitions", id="reports.explain"),
+        Binding("D", "explain", "definitions", show=False, id="reports.explain"),
+        Binding("e", "export", "export", show=False, id="tabs.export"),
         Binding("f", "figures", "figures", id="reports.figures"),
         Binding("y", "copy", "copy the table", show=False, id="reports.copy"),
         Binding("R", "compute", "compute again", show=False, id="reports.compute"),
@@ -270,8 +271,7 @@ class ReportsScreen(TabbedScreen):
             seen = table
         cursor = grid.cursor_row
         grid.clear(columns=True)
-        # the brief rows are those of the whole table, with fewer cells
-        self._rows = table.rows if len(seen.rows) == len(table.rows) else seen.rows
+        self._rows = rows_behind(table, seen)
         common, heads, lines = cells(seen, self._rows, self.size.width - 3)
         about.display = bool(common)
         about.update(Content(" · ".join(common)))
@@ -452,6 +452,22 @@ class ReportsScreen(TabbedScreen):
 
 
 _OUTCOMES = (("won", "wins"), ("tied", "ties"), ("lost", "losses"))
+
+
+def rows_behind(table: Table, seen: Table) -> tuple[Row, ...]:
+    """For each row seen the row of the whole table that has the same names, and more cells."""
+    if len(seen.rows) == len(table.rows):
+        return table.rows
+    rows = []
+    for row in seen.rows:
+        named = [(key, cell) for key, cell in row.items() if isinstance(cell, str)]
+        alike = (
+            full
+            for full in table.rows
+            if all(full[key] == cell for key, cell in named if isinstance(full.get(key), str))
+        )
+        rows.append(next(alike, row))
+    return tuple(rows)
 
 
 def cells(table: Table, rows: Sequence[Row], width: int) -> tuple[list[str], list[Text], list[list[Text]]]:

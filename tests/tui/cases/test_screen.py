@@ -196,6 +196,20 @@ async def test_save_and_a_file_that_is_there(
         assert "exists already" in shown(pilot)
 
 
+async def test_in_tmux_a_copy_is_a_file_too(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux,1,0")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    make_project(project_db)
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        await press(pilot, "y")
+        assert "tmux may not pass it on" in " ".join(shown(pilot).split())
+        (written,) = tmp_path.glob("recjudge-*.txt")
+        assert written.read_text(encoding="utf-8") == pilot.app.clipboard
+        assert "5 Drive" in pilot.app.clipboard
+
+
 async def test_export_what_is_on_the_screen(
     project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

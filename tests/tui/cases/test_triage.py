@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from recjudge_tui.errors import RecjudgeError
@@ -157,6 +158,16 @@ async def test_notes_and_tags_are_shown_and_found(project_db: Path) -> None:
         ("note", "", "a zebra of [/path] cases"),
         ("tag", "", "odd"),
     ]
+
+
+async def test_a_note_keeps_all_lines_that_are_pasted(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "w")
+        pilot.app.post_message(events.Paste("one\ntwo\nthree"))
+        await settle(pilot)
+        await press(pilot, "enter")
+    assert [row[4] for row in log(project_db)] == ["one two three"]
 
 
 @pytest.mark.parametrize("size", SIZES)
