@@ -36,11 +36,6 @@ def told(file: Path) -> list[str]:
     return [fault.sentence(loaded.path.name) for fault in loaded.faults]
 
 
-def test_without_a_file_all_is_as_shipped(file: Path) -> None:
-    assert read_preferences() == (file, Preferences(), ())
-    assert reader_name() == "reader"
-
-
 def test_the_settings_of_the_file_apply(file: Path) -> None:
     file.write_text(
         '[app]\ntheme = "recjudge-light"\nreader = " Ada "\n\n[keys]\n"cases.filter" = "f"\n'

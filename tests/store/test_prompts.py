@@ -94,26 +94,6 @@ def test_a_users_prompt_gets_versions_and_an_unchanged_one_keeps_its_own(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
-    [
-        ("yours", "Available: mine."),
-        ("", "Available: mine."),
-        ("mine@2", "Available: 1."),
-        ("mine@", "Available: 1."),
-        ("mine@one", "no version “one”"),
-        ("mine@1@1", "no version “1@1”"),
-    ],
-)
-def test_a_missing_name_is_reported_with_the_existing_ones(
-    db: Database, tmp_path: Path, wanted: str, said: str
-) -> None:
-    add_prompt(db, write(tmp_path, SMALL))
-    with pytest.raises(NotFoundError) as caught:
-        get_prompt(db, wanted)
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
         (SMALL.replace('"Judge."', "Judge."), "p.toml:4: not valid TOML"),

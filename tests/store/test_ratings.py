@@ -173,15 +173,6 @@ def test_lists_are_current_until_others_of_the_same_user_and_system_replace_them
     }  # fmt: skip
 
 
-def test_a_list_imported_again_is_current_from_then_on(films: Database) -> None:
-    lists(films, als="i0")
-    second = lists(films, als="i1")
-    third = lists(films, als="i0", pop="i3")
-    found = lifetimes(films)
-    assert found["als", "i0"] == (third, NEVER)
-    assert found["als", "i1"] == (second, third)
-
-
 def test_a_list_whose_import_was_undone_is_not_current_beside_its_successor(films: Database) -> None:
     first = lists(films, als="i0")
     second = lists(films, als="i1")
