@@ -83,8 +83,7 @@ class UsedPrompt(NamedTuple):
 
 def used_prompt(db: Database, prompt_id: int) -> UsedPrompt:
     """Which text a stored prompt version is."""
-    row = db.row("SELECT name, version, digest, origin FROM prompts WHERE id = ?", (prompt_id,))
-    assert row is not None
+    row = db.only("SELECT name, version, digest, origin FROM prompts WHERE id = ?", (prompt_id,))
     origin: Origin = "user" if row["origin"] == "user" else "earlier"
     try:
         digest = prompt_by_id(db, prompt_id).content_hash

@@ -233,22 +233,7 @@ def replace_verdicts(
              created_at = excluded.created_at
            WHERE rule <> ?11 AND (value <> excluded.value OR label <> excluded.label OR note <> excluded.note
              OR confidence IS NOT excluded.confidence)""",
-        [
-            (
-                rater_id,
-                v.case_id,
-                v.aspect,
-                v.protocol,
-                v.value,
-                v.label,
-                rule,
-                v.note,
-                v.confidence,
-                now(),
-                but,
-            )
-            for v in made
-        ],
+        [(rater_id, *verdict[:5], rule, *verdict[5:], now(), but) for verdict in made],
     )
 
 
