@@ -323,7 +323,7 @@ def work_on_group(
         work_on(
             database,
             stage.run_id,
-            lambda line, of=stage.protocol: narrate(f"{of}: {line}"),
+            partial(_narrate_of, stage.protocol),
             "to resume, repeat the same command; answered calls are not repeated",
         )
     saer = result_of(database, group_id)
@@ -331,6 +331,10 @@ def work_on_group(
         saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none, human_price
     )
     put(saer_page(Project.numbered(database, saer.project_id), stages), fmt, out)
+
+
+def _narrate_of(protocol: str, line: str) -> None:
+    narrate(f"{protocol}: {line}")
 
 
 def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:

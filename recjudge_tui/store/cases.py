@@ -96,10 +96,7 @@ def known_occasions(db: Database, project_id: int) -> tuple[bool, bool]:
 
 
 def check_contexts(
-    db: Database,
-    project_id: int,
-    chosen: OccasionFilter,
-    next_step: str = "Name none to use all of them.",
+    db: Database, project_id: int, chosen: OccasionFilter, next_step: str = "Name none to use all of them."
 ) -> None:
     """Raises NotFoundError for a context that no case, list or text of the project has; it names those with the most."""
     if not chosen.contexts:

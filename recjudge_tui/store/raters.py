@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -37,10 +37,8 @@ def find_rater(db: Database, project_id: int, name: str) -> int | None:
 
 def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
     """The kind of the rater called `name`; None if there is none."""
-    kind: RaterKind | None = db.value(
-        "SELECT kind FROM raters WHERE project_id = ? AND name = ?", (project_id, name)
-    )
-    return kind
+    sql = "SELECT kind FROM raters WHERE project_id = ? AND name = ?"
+    return cast("RaterKind | None", db.value(sql, (project_id, name)))
 
 
 def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> None:

@@ -69,8 +69,7 @@ def add_cases(db: Database, run_id: int, cases: Iterable[tuple[int, ShownCase]])
 
 def add_calls(db: Database, run_id: int, calls: Iterable[PlannedCall]) -> None:
     db.insert_many(
-        "INSERT INTO calls (run_id, case_id, list_order, aspect, sample)",
-        ((run_id, *call) for call in calls),
+        "INSERT INTO calls (run_id, case_id, list_order, aspect, sample)", ((run_id, *call) for call in calls)
     )
 
 

@@ -39,9 +39,7 @@ def test_a_terminal_counts_the_seconds_of_work_without_a_count(clock: Clock) -> 
     assert screen.getvalue().endswith("\r\x1b[K"), "and taken away at the end"
 
 
-def test_without_a_terminal_the_first_line_comes_before_anything_is_counted(
-    clock: Clock,
-) -> None:
+def test_without_a_terminal_the_first_line_comes_before_anything_is_counted(clock: Clock) -> None:
     """A file of lists is read to its end before the first of them is stored."""
     with redirect_stderr(io.StringIO()) as said, progress.reading("lists") as tell:
         clock.now = 2.0

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.data import (
-    event_counts,
-    heldout_types,
-)
+from recjudge_tui.store.data import event_counts, heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import project_id

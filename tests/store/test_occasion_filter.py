@@ -12,11 +12,7 @@ from recjudge_tui.domain.filters import VerdictFilter, occasion_terms, parse_fil
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.store.cases import (
-    check_contexts,
-    occasion_condition,
-    untimed_count,
-)
+from recjudge_tui.store.cases import check_contexts, occasion_condition, untimed_count
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids

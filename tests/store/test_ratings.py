@@ -25,13 +25,7 @@ from recjudge_tui.store.ratings import (
     project_raters,
 )
 from tests.support.runs import load, planned
-from tests.support.verdicts import (
-    give,
-    judge_pairs,
-    list_case,
-    new_project,
-    pair_case,
-)
+from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
 # ---- test ratings ------------------------------------------------------------------------------------------------
 

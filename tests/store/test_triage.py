@@ -15,12 +15,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.triage import (
-    count_triaged,
-    record,
-    triage_states,
-    undo_last,
-)
+from recjudge_tui.store.triage import count_triaged, record, triage_states, undo_last
 from recjudge_tui.store.verdicts import filtered_ids, keep_as_label, queue
 from tests.support.app.projects import make_project
 

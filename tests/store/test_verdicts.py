@@ -15,11 +15,7 @@ from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts import (
-    SORTS,
-    filtered_ids,
-    verdict_rows,
-)
+from recjudge_tui.store.verdicts import SORTS, filtered_ids, verdict_rows
 from tests.support import runs
 from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
 
