@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from recjudge_tui.store.data import event_counts, heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.schema import connect
 from tests.support.runs import load
 
 EVENTS = ("user_id", "item_id", "text", "type", "timestamp", "value")
-
-
-@pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        yield database
 
 
 def test_held_out_events_are_never_among_the_shown(db: Database) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,6 @@ from tests.support.servers.process import ROOT
 from tests.support.waiting import HANG_S
 
 # ---- test database -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        yield database
 
 
 def test_a_transaction_is_all_or_nothing_and_a_nested_one_joins_it(db: Database, project_db: Path) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from recjudge_tui.store.prompts import (
     used_prompt,
 )
 from recjudge_tui.store.raters import ensure_rater
-from recjudge_tui.store.schema import connect
 
 SHIPPED = ["pairwise-media", "pairwise-shopping", "pointwise-media", "pointwise-shopping"]
 SMALL = """
@@ -42,12 +40,6 @@ value = 1
 name = "overall"
 field = "category"
 """
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with connect(tmp_path / "t.db") as database:
-        yield database
 
 
 def write(folder: Path, text: str | bytes, name: str = "p.toml") -> Path:

@@ -20,10 +20,9 @@ from tests.support.servers.process import ServerProcess
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_taste_project(database)
-        yield database
+def db(db: Database) -> Database:
+    make_taste_project(db)
+    return db
 
 
 @pytest.fixture
