@@ -439,11 +439,9 @@ def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: Store
     same = None
     if request is not None and row["content_hash"]:
         same = request.content_hash() == row["content_hash"]
-    curl = (
-        ""
-        if request is None or setup is None
-        else _curl(setup, request, parameters, stored.get("dropped", ()))
-    )
+    curl = ""
+    if request is not None and setup is not None:
+        curl = _curl(setup, request, parameters, stored.get("dropped", ()))
     return SentCall(
         first={"ab": row["system_a"], "ba": row["system_b"]}.get(row["list_order"], ""),
         request=request,

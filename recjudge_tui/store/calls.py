@@ -6,15 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.calls import (
-    PROFILE,
-    Answer,
-    CallResult,
-    Order,
-    Reply,
-    Usage,
-    VerdictDraft,
-)
+from recjudge_tui.domain.calls import PROFILE, Answer, CallResult, Order, Reply, Usage, VerdictDraft
 from recjudge_tui.store.database import Database, StoredRow, named_cells, now, read_cell
 
 # ---- calls -------------------------------------------------------------------------------------------------------

@@ -86,6 +86,12 @@ class Database:
                 raise next(odd_json(self), _explanation(error, self.path)) from error
             raise _explanation(error, self.path) from error
 
+    def only(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row:
+        """The row of a query that always has one, such as of counts."""
+        row = self.row(sql, parameters)
+        assert row is not None
+        return row
+
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
         """The first column of the first row, or None when there is no row."""
         row = self.row(sql, parameters)

@@ -35,17 +35,10 @@ class UndoneImport(NamedTuple):
 
 def begin_import(db: Database, project_id: int, kind: ImportKind, layout: str, path: str, sha256: str) -> int:
     """Create the row of an import; `finish_import` fills in its counts."""
-    counts = dict.fromkeys(("rows_read", "rows_stored", "rows_skipped"), 0)
     return db.add(
-        "imports",
-        project_id=project_id,
-        kind=kind,
-        layout=layout,
-        path=path,
-        sha256=sha256,
-        created_at=now(),
-        **counts,
-    )
+        "imports", project_id=project_id, kind=kind, layout=layout, path=path, sha256=sha256, created_at=now(),
+        rows_read=0, rows_stored=0, rows_skipped=0,
+    )  # fmt: skip
 
 
 def finish_import(
@@ -98,7 +91,7 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
                   SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
     listed = f"(SELECT DISTINCT user_id FROM {current}) u"
     labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
-    row = db.row(
+    row = db.only(
         f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
               (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
               (SELECT count(*) {labels}),
@@ -106,7 +99,6 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
               (SELECT count(*) FROM explanations WHERE project_id = :project)""",
         {"project": project_id},
     )
-    assert row is not None
     return ImportFacts(*row)
 
 
@@ -394,26 +386,13 @@ def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, i
     db.insert_many(
         "INSERT INTO slates (id, project_id, user_id, system, length, digest, context, served_at)",
         (
-            (
-                identity,
-                project_id,
-                s.user_id,
-                s.system,
-                len(s.items),
-                _digest(s.items),
-                s.context,
-                s.served_at,
-            )
-            for identity, s in enumerate(fresh, first)
+            (at, project_id, s.user_id, s.system, len(s.items), _digest(s.items), s.context, s.served_at)
+            for at, s in enumerate(fresh, first)
         ),
     )
     db.insert_many(
         "INSERT INTO slate_items (slate_id, rank, item_id, score)",
-        (
-            (identity, rank, *item)
-            for identity, s in enumerate(fresh, first)
-            for rank, item in enumerate(s.items, 1)
-        ),
+        ((at, rank, *item) for at, s in enumerate(fresh, first) for rank, item in enumerate(s.items, 1)),
     )
     db.insert_many("INSERT INTO slate_imports", ((first + n, import_id) for n in range(len(fresh))))
     return [
@@ -511,17 +490,9 @@ def cases_of_labels(
 
 
 def _place(label: Label) -> tuple[str, ...]:
-    return (
-        *(
-            PROTOCOLS[label.protocol].subject,
-            label.user_id,
-            label.item_id,
-            label.system,
-            label.system_a,
-            label.system_b,
-        ),
-        *(label.context, label.served_at),
-    )
+    subject = PROTOCOLS[label.protocol].subject
+    systems = label.system, label.system_a, label.system_b
+    return (subject, label.user_id, label.item_id, *systems, label.context, label.served_at)
 
 
 def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:

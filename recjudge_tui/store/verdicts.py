@@ -12,7 +12,7 @@ from recjudge_tui.domain.filters import QUEUED, VerdictFilter
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.store.cases import of_several_occasions
 from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import (
@@ -34,7 +34,7 @@ from recjudge_tui.store.filters import (
     word_query,
 )
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
-from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries
+from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries, verdict_row
 
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
@@ -438,9 +438,7 @@ def lacks_reason(source: ExampleSource) -> bool:
 
 def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
     """Collect the parts of an example. Raises NotFoundError when the verdict no longer exists."""
-    verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
-    if verdict is None:
-        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
+    verdict = verdict_row(db, verdict_id)
     case_id, run_id = verdict["case_id"], verdict["run_id"]
     own = [entry for entry in verdict_entries(db, verdict_id) if entry.reader == reader and entry.active]
     decision = next((entry.action for entry in reversed(own) if entry.action in DECISIONS), "")
