@@ -408,7 +408,9 @@ def load_declaration(path: Path) -> Declaration:
                 if where and len(first["loc"]) == 1 and kind
                 else "is unknown here"
             )
-        raise InputError(f"{path}: “{'.'.join(place)}” {why}", next_step="See “recjudge docs mapping”.") from None
+        raise InputError(
+            f"{path}: “{'.'.join(place)}” {why}", next_step="See “recjudge docs mapping”."
+        ) from None
     except ValueError as error:
         raise InputError(
             f"{path}: “{'.'.join(map(str, where))}” {error}", next_step="See “recjudge docs mapping”."
@@ -934,7 +936,9 @@ def missing_columns(
     from recjudge_tui.importers.columns import COLUMNS, gap
 
     present, kind = one_line(", ".join(table.original), 300), request.kind
-    step = "Rename the columns, or describe the file in a mapping (recjudge docs mapping) given with --mapping."
+    step = (
+        "Rename the columns, or describe the file in a mapping (recjudge docs mapping) given with --mapping."
+    )
     wanted = f"Found: {present}. {kind} need: {', '.join(COLUMNS[kind].required)}."
     if mapped:
         rows = "".join(f"\n  {line}" for line in beginning(table.rows, "as they were split into columns"))

@@ -69,7 +69,9 @@ _EVENTS = Choice("events", "events of a type that you name", "--type TYPE")
 _EXPLANATIONS = Choice("explanations", "explanations that were shown", "--system NAME")
 _USERS = Choice("users", "users with attributes")
 _ANSWERS = Choice(
-    "labels", "answers about systems; FILE.toml names their columns (recjudge docs mapping)", "--mapping FILE.toml"
+    "labels",
+    "answers about systems; FILE.toml names their columns (recjudge docs mapping)",
+    "--mapping FILE.toml",
 )
 _ITEMS = Choice("items", "items")
 # a column whose name ends like this may not describe the user

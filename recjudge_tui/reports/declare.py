@@ -51,8 +51,8 @@ class Report:
     `about` follows. own_by: values of --by that the function handles itself; for the others the report is made once
     for each group. of_lists: its groups are of lists, not of cases. words: what a user would type to find it.
     written: a function (table, format, whether all is wanted) -> its text in a format of its own, else None; `formats`
-    are those beyond the usual ones. ends: a function of the table -> the exit code of the command and a sentence for stderr. alone:
-    without a project it is made with None."""
+    are those beyond the usual ones. ends: a function of the table -> the exit code of the command and a sentence for
+    stderr. alone: without a project it is made with None."""
 
     name: str
     summary: str

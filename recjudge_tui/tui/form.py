@@ -227,7 +227,8 @@ class Form(Dialog[dict[str, Any] | None]):
         self._more = [
             option.name
             for at, option in enumerate(options)
-            if (option.rare or at >= _FIRST) and values.get(option.name, option.default) in (option.default, None, ())
+            if (option.rare or at >= _FIRST)
+            and values.get(option.name, option.default) in (option.default, None, ())
         ]
         self._does = does
         self._wrong: dict[str, str] = {}
