@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -333,8 +333,12 @@ def _facts(summary: ImportSummary) -> Iterator[str]:
 def _near(summary: ImportSummary, kind: str) -> str:
     """The only other file beside the imported ones whose name says that it holds this kind of data; else empty."""
     done = {Path(file.path) for file in summary.files}
-    folders = {path.parent for path in done if path.is_file()}
-    files = [path for folder in folders for path in folder.iterdir() if path.is_file() and path not in done]
+    files: list[Path] = []
+    with suppress(OSError):
+        folders = {path.parent for path in done if path.is_file()}
+        files = [
+            path for folder in folders for path in folder.iterdir() if path.is_file() and path not in done
+        ]
     named = [str(path) for path in files if kind[:-1] in path.name.lower()]
     return named[0] if len(named) == 1 else ""
 

@@ -57,8 +57,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# what the answers A and B mean: the systems of the row, or the lists in the order shown
-SIDES = ("systems", "shown")
 _DIALECT = ("encoding", "header", "delimiter", "quote", "line", "suffix", "within", "entries")
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 LAYOUTS = Path(__file__).with_name("layouts")

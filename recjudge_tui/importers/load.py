@@ -37,7 +37,7 @@ from recjudge_tui.importers.reader import (
     contents_of,
     header_of,
     is_test_split,
-    long_fields,
+    long_reading,
     refuse_changed,
     sample_of,
     stem,
@@ -202,7 +202,7 @@ def import_files(
     lines = sum(c.lines for c in contents.values())
     pace = _Pace(progress, passes * lines)
     files: list[tuple[FileSummary, Notes]] = []
-    with long_fields(), db.bulk_writing(temporary="FILE"), db.transaction():
+    with long_reading(), db.bulk_writing(temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         identity = create_project(db, project) if project_id is None else project_id
         known = _Known(db, identity)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import errno
+import gc
 import gzip
 import hashlib
 import io
@@ -938,13 +939,17 @@ class Table(NamedTuple):
 
 
 @contextmanager
-def long_fields() -> Iterator[None]:
-    """Temporarily raise the csv module's limit per field, which is global, to 10 MB."""
-    before = csv.field_size_limit(MAX_FIELD)
+def long_reading() -> Iterator[None]:
+    """Temporarily raise the csv module's limit per field to 10 MB, and spare the search for reference cycles among millions
+    of rows, which have none. Both are global."""
+    before, collects = csv.field_size_limit(MAX_FIELD), gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
         csv.field_size_limit(before)
+        if collects:
+            gc.enable()
 
 
 def read_table(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -136,24 +135,8 @@ def _loaded(point: EntryPoint) -> Layout:
 
 
 def _other_packages() -> tuple[EntryPoint, ...]:
-    return _points(tuple((place, _changed_ns(place)) for place in sys.path))
-
-
-@lru_cache(maxsize=1)
-def _points(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    """The layouts of other packages, by name.
-
-    The metadata of all packages is read again only after a package was installed in or removed from a folder of the
-    search path.
-    """
+    """The layouts of other packages, by name."""
     return tuple(plugins(IMPORTERS))
-
-
-def _changed_ns(place: str) -> int:
-    try:
-        return Path(place).stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def named_layouts(name: str | None) -> list[Layout]:
