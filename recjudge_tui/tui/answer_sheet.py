@@ -24,7 +24,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.case import item_words
-from recjudge_tui.tui.dialogs import AskLine, AskText, Confirm, Dialog
+from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.screens import COMMON, BaseScreen
 from recjudge_tui.tui.widgets import (
     LONGEST_TEXT,
@@ -738,7 +738,7 @@ class JudgingScreen(BaseScreen):
     def action_note(self) -> None:
         sheet = self.query_one(AnswerSheet)
         self.app.push_screen(
-            AskText("Note on this case", "A short note, stored with the verdict", sheet.note), self._noted
+            AskLine("Note on this case", "A short note, stored with the verdict", sheet.note), self._noted
         )
 
     def _noted(self, note: str | None) -> None:

@@ -37,7 +37,7 @@ from recjudge_tui.store.verdicts import (
     verdict_rows,
     verdict_to_keep,
 )
-from recjudge_tui.tui.dialogs import AskLine, AskText, Confirm, Dialog
+from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
@@ -233,8 +233,7 @@ class Triage:
         title, hint = _TEXTS[action]
         verdict_id = self._under_cursor()
         if verdict_id is not None:
-            dialog = AskText(title, hint) if action == "note" else AskLine(title, hint)
-            self._screen.app.push_screen(dialog, partial(self._entered, verdict_id, action))
+            self._screen.app.push_screen(AskLine(title, hint), partial(self._entered, verdict_id, action))
 
     def _entered(self, verdict_id: int, action: Action, text: str | None) -> None:
         if text is not None:

@@ -17,7 +17,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static, TextArea
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line, safe_text
@@ -131,41 +131,6 @@ class AskLine(Dialog[str | None]):
     @on(Input.Submitted)
     def _accept(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
-
-
-class Lines(TextArea):
-    """A text of several lines, into which a paste brings nothing that a terminal would act on."""
-
-    async def _on_paste(self, event: events.Paste) -> None:
-        event.prevent_default()
-        event.stop()
-        self.replace(safe_text(event.text).strip("\n"), *self.selection)
-
-
-class AskText(Dialog[str | None]):
-    """A text that keeps its lines when it is pasted; enter accepts it. Returns None when it was cancelled."""
-
-    DEFAULT_CSS = """
-    AskText Lines { height: auto; min-height: 2; max-height: 8; border: none; padding: 0; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "accept", show=False, priority=True, id="ask.accept"),
-        Binding("escape", "dismiss(None)", "cancel", priority=True, id="ask.leave"),
-    ]
-
-    def __init__(self, title: str, hint: str, value: str = "") -> None:
-        super().__init__()
-        self._title, self._hint, self._value = title, hint, value
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = plain(self._title)
-            yield Lines(safe_text(self._value), compact=True)
-            keys = f"enter accept   {key_hint(self.app, ('ask.leave', 'esc', 'cancel'))}"
-            yield DialogHint(f"{self._hint}\n{keys}")
-
-    def action_accept(self) -> None:
-        self.dismiss(self.query_one(Lines).text.strip() or None)
 
 
 class Notice(Dialog[None]):
