@@ -38,7 +38,6 @@ from recjudge_tui.reports.common.table import (
     Kind,
     Note,
     Row,
-    Screen,
     Table,
     cells_of,
     columns,
@@ -168,6 +167,11 @@ _PREFERENCES = {
 _CONFIDENCE = {
     "ece": "calibration error", "overconfidence": "overconfidence", "brier": "Brier score", "accuracy": "right",
 }  # fmt: skip
+# the figures that are read first, beside agreement
+_FIRST = (
+    "position consistency", "correct", "equal answers", "calibration error", "failed calls", "price of 1,000 cases",
+    "latency, median",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -487,7 +491,27 @@ def passport(project: Project, choose: Options) -> Table:
         definition(FORMULA),
     ]
     table = Table(f"Passport of {rater}", COLUMNS, tuple(found), tuple(notes), {"judge": judge.spec})
-    return replace(table, answer=_answer(rater, found))
+    return replace(table, answer=_answer(rater, found), brief=_brief(table))
+
+
+def _brief(table: Table) -> Table:
+    """What was measured of trust and cost, one figure a line: agreement in its first statistic with one reference."""
+    heads = columns(
+        "part|Part", "figure|Figure", "of|Of", "against|Against", "value", "people|People|float", "n"
+    )
+    lines: dict[tuple[str, str, str], Row] = {}
+    for row in table.rows:
+        part, (name, of, against, heading) = str(row["part"]), _placed(row)
+        if row["value"] is not None and (part == AGREEMENT or name in _FIRST):
+            cells = {
+                "part": part,
+                "figure": name or heading,
+                "of": of,
+                "against": against,
+                "value": _amount(row),
+            }
+            lines.setdefault((part, name, of), cells | {"people": row.get("people"), "n": row.get("n")})
+    return Table(table.title, heads, tuple(lines.values()))
 
 
 def _answer(rater: str, rows: list[Row]) -> str:
@@ -508,11 +532,8 @@ def _answer(rater: str, rows: list[Row]) -> str:
 
 
 def page(table: Table, fmt: str) -> str | None:
-    """A passport as people read it, a table for each part; None for the formats of data."""
-    if fmt not in ("text", "md", "html"):
+    """A passport as a document, a table for each part; None for the other formats."""
+    if fmt not in ("md", "html"):
         return None
-    shown, _ = readable(table, whole=True, notes="all")
-    lead = (*((table.answer,) if table.answer else ()), *shown.notes)
-    return render_page(
-        Page(table.title, lead, sections(table), table.settings), fmt, Screen(width=100)
-    ).text.rstrip("\n")
+    lead = (table.answer, *readable(table, whole=True, notes="all")[0].notes)
+    return render_page(Page(table.title, lead, sections(table), table.settings), fmt).text.rstrip("\n")
