@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from recjudge_tui.domain.text import marked, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.table import Column, Screen, Table, TableText
+from recjudge_tui.reports.common.table import Screen, Table, TableText
 
 _BATCH = 20_000
 # legal in JSON, but harmful on a terminal or impossible in UTF-8
@@ -33,18 +33,17 @@ def content(table: Table) -> dict[str, object]:
     names = [column.name for column in table.columns]
     whole: dict[str, object] = {
         "title": table.title,
-        "columns": [{"name": c.name, "label": c.label, "kind": _kind(c)} for c in table.columns],
+        # a cell of kind statistic contains a name here, not a label
+        "columns": [
+            {"name": c.name, "label": c.label, "kind": "text" if c.kind == "statistic" else c.kind}
+            for c in table.columns
+        ],
         "rows": [{name: row.get(name) for name in names} for row in table.rows],
         "answer": table.answer,
         "notes": list(table.notes),
         "settings": dict(table.settings),
     }
     return whole | {"facts": dict(table.facts)} if table.facts else whole
-
-
-def _kind(column: Column) -> str:
-    """The kind that scripts see. A cell of kind statistic contains a name here, not a label, so its kind is text."""
-    return "text" if column.kind == "statistic" else column.kind
 
 
 def dumped(value: dict[str, object]) -> str:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.table import Column, Row, Screen, Table, TableText
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, is_number, shown
 
 _SPECIAL = re.compile(r"([\\|`*_\[\]~#$])")
-_LIST_MARK = re.compile(r"(\d*)([-+.)])(?=\s|$)")
+_LIST_MARK = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
 
 
 def markdown(table: Table, _: Screen) -> TableText:
@@ -26,7 +26,9 @@ def markdown(table: Table, _: Screen) -> TableText:
     for row in table.rows:
         lines.append(line([escaped(shown(row.get(c.name), c, None)) for c in table.columns]))
     if table.notes:
-        lines += ["", *(f"- {_no_list(escaped(note))}" for note in table.notes)]
+        # a leading list marker is escaped
+        notes = (_LIST_MARK.sub(r"\1\\\2", escaped(note), count=1) for note in table.notes)
+        lines += ["", *(f"- {note}" for note in notes)]
     return TableText("\n".join(lines) + "\n")
 
 
@@ -34,11 +36,6 @@ def escaped(text: str) -> str:
     """Text escaped for Markdown, on one line."""
     plain = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", plain)
-
-
-def _no_list(text: str) -> str:
-    """The text with a leading list marker escaped."""
-    return _LIST_MARK.sub(r"\1\\\2", text, count=1) if _LIST_MARK.match(text) else text
 
 
 STYLE = """
@@ -149,8 +146,9 @@ _WORD = re.compile(r"\w")
 def records(table: Table, _: Screen) -> TableText:
     """Title, the number of rows, the rows, the notes; empty columns are left out."""
     answer = f"{_text(table.answer)}\n" if table.answer else ""
-    blocks = [f"{answer}{_text(table.title)}\n{_count(len(table.rows))}"]
-    columns = [column for column in table.columns if _says_something(table, column)]
+    count = quantity(len(table.rows), "row") if table.rows else "no rows"
+    blocks = [f"{answer}{_text(table.title)}\n{count}"]
+    columns = [c for c in table.columns if any(row.get(c.name) not in (None, "") for row in table.rows)]
     blocks += ["\n".join(_lines(row, columns)) for row in table.rows]
     if table.notes:
         blocks.append("\n".join(["Notes", *(_text(note) for note in table.notes)]))
@@ -160,14 +158,6 @@ def records(table: Table, _: Screen) -> TableText:
 def records_heading(title: str, lines: Sequence[str]) -> str:
     """A page's title and the sentences below it, one per line."""
     return "\n".join([_text(title), *map(_text, lines)]) + "\n"
-
-
-def _count(rows: int) -> str:
-    return "no rows" if rows == 0 else "1 row" if rows == 1 else f"{rows:,} rows"
-
-
-def _says_something(table: Table, column: Column) -> bool:
-    return any(row.get(column.name) not in (None, "") for row in table.rows)
 
 
 def _lines(row: Row, columns: Iterable[Column]) -> Iterator[str]:
