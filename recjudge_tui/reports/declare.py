@@ -546,8 +546,7 @@ _DECLARED = (
         about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again,"
         " failures by reason, preference for long texts and popular items (in total, and beyond people's own), price,"
         " latency, prompts and the served model. For a figure that was not measured, it names the command that measures"
-        " it. Text and LaTeX begin with agreement, failures and price; --all shows every figure. Markdown and HTML are the"
-        " whole page, JSON and CSV one row per figure.",
+        " it. JSON, CSV and LaTeX contain the same figures as one table with one row per figure.",
         examples=("passport -p movies rules", "passport -p movies ollama:llama3.1:8b -o passport.html"),
         written="passport:page", words="trust calibration confidence reliability of a judge",
     ),

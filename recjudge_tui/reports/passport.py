@@ -38,6 +38,7 @@ from recjudge_tui.reports.common.table import (
     Kind,
     Note,
     Row,
+    Screen,
     Table,
     cells_of,
     columns,
@@ -168,11 +169,6 @@ _PREFERENCES = {
 _CONFIDENCE = {
     "ece": "calibration error", "overconfidence": "overconfidence", "brier": "Brier score", "accuracy": "right",
 }  # fmt: skip
-# the figures that are read first, beside agreement
-_FIRST = (
-    "position consistency", "correct", "equal answers", "calibration error", "failed calls", "price of 1,000 cases",
-    "latency, median",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -221,11 +217,8 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
         else:
             why = "neither a reply nor the server named a model"
             yield _missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {
-        (model.name, model.digest, model.models)
-        for model in served
-        if model.replies and (model.name or model.models)
-    }
+    replied = (model for model in served if model.replies and (model.name or model.models))
+    known = {(model.name, model.digest, model.models) for model in replied}
     if len(known) > 1:
         yield _row(
             JUDGE, "served model changed", "text", text=f"{len(known)} different models answered these runs"
@@ -489,27 +482,7 @@ def passport(project: Project, choose: Options) -> Table:
         definition(FORMULA),
     ]
     table = Table(f"Passport of {rater}", COLUMNS, tuple(found), tuple(notes), {"judge": judge.spec})
-    return replace(table, answer=_answer(rater, found), brief=_brief(table))
-
-
-def _brief(table: Table) -> Table:
-    """What was measured of trust and cost, one figure a line: agreement in its first statistic with one reference."""
-    heads = columns(
-        "part|Part", "figure|Figure", "of|Of", "against|Against", "value", "people|People|float", "n"
-    )
-    lines: dict[tuple[str, str, str], Row] = {}
-    for row in table.rows:
-        part, (name, of, against, heading) = str(row["part"]), _placed(row)
-        if row["value"] is not None and (part == AGREEMENT or name in _FIRST):
-            cells = {
-                "part": part,
-                "figure": name or heading,
-                "of": of,
-                "against": against,
-                "value": _amount(row),
-            }
-            lines.setdefault((part, name, of), cells | {"people": row.get("people"), "n": row.get("n")})
-    return Table(table.title, heads, tuple(lines.values()))
+    return replace(table, answer=_answer(rater, found))
 
 
 def _answer(rater: str, rows: list[Row]) -> str:
@@ -530,8 +503,11 @@ def _answer(rater: str, rows: list[Row]) -> str:
 
 
 def page(table: Table, fmt: str) -> str | None:
-    """A passport as a document, a table for each part; None for the other formats."""
-    if fmt not in ("md", "html"):
+    """A passport as people read it, a table for each part; None for the formats of data."""
+    if fmt not in ("text", "md", "html"):
         return None
-    lead = (table.answer, *readable(table, whole=True, notes="all")[0].notes)
-    return render_page(Page(table.title, lead, sections(table), table.settings), fmt).text.rstrip("\n")
+    shown, _ = readable(table, whole=True, notes="all")
+    lead = (*((table.answer,) if table.answer else ()), *shown.notes)
+    return render_page(
+        Page(table.title, lead, sections(table), table.settings), fmt, Screen(width=100)
+    ).text.rstrip("\n")

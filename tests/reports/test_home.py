@@ -6,12 +6,14 @@ import shlex
 from pathlib import Path
 
 import click
+import pytest
 
 from recjudge_tui.cli.app import COMMANDS, recjudge
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.projects import create_project, project_overview
 from recjudge_tui.store.schema import connect
@@ -126,3 +128,19 @@ def test_an_empty_project_is_a_list_of_steps_with_commands_that_exist(project_db
         if step.remedy != "import":
             parsed = command.make_context("it", words, resilient_parsing=False)
             assert parsed.params["project"] == "new & 'empty'"
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_the_parts_come_one_by_one_and_the_cheap_ones_load_no_numpy(project_db: Path, judged: bool) -> None:
+    project = import_lists(project_db, users=2)
+    if judged:
+        judge(project_db, project, "pairwise")
+    home, order = Home(), []
+    with connect(project_db) as db:
+        while (part := home.missing_part) is not None:
+            order.append(part)
+            home = with_next_part(db, project, home)
+        assert with_next_part(db, project, home) is home
+    assert order[:3] == ["totals", "runs", "data"]
+    assert bool(home.steps) is not judged
+    assert [step.done for step in home.steps][:1] == ([] if judged else [True])
