@@ -29,8 +29,8 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Column, Row, Table, cells_of, columns
+from recjudge_tui.reports.common.writers.documents import escaped as markdown_text
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
-from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
 from recjudge_tui.reports.listings import recipe_words
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data import heldout_types

@@ -49,6 +49,7 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, table_of
+from recjudge_tui.reports.served import model_text
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.hypotheses import holm
@@ -59,7 +60,7 @@ from recjudge_tui.store.calls import cached_calls, call_counts, latencies, repea
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Rater, project_questions, project_raters
-from recjudge_tui.store.runs import ServedModel, served_models, stored_runs
+from recjudge_tui.store.runs import served_models, stored_runs
 
 # ---- passport rows -----------------------------------------------------------------------------------------------
 
@@ -249,13 +250,14 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
     protocol = {run["id"]: run["protocol"] for run in of.runs}
     for model in served:
         at = f"run {model.run_id}, {model.created_at[:10]}"
-        named = _served(model)
-        if named:
-            yield _row(JUDGE, "served model", "text", text=f"{named} ({at})", protocol=protocol[model.run_id])
+        if model.name or model.models:
+            named = f"{model_text(model)} ({at})"
+            yield _row(JUDGE, "served model", "text", text=named, protocol=protocol[model.run_id])
         else:
             why = "neither a reply nor the server named a model"
             yield _missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
+    replied = (model for model in served if model.replies and (model.name or model.models))
+    known = {(model.name, model.digest, model.models) for model in replied}
     if len(known) > 1:
         yield _row(
             JUDGE, "served model changed", "text", text=f"{len(known)} different models answered these runs"
@@ -269,13 +271,6 @@ def _settings(run: StoredRow) -> str:
     repeats = f", {settings.repeats} repeats" if settings.repeats > 1 else ""
     single = ", aspects one by one" if settings.aspects == "single" else ""
     return text + repeats + single
-
-
-def _served(model_row: ServedModel) -> str:
-    digest = f" {model_row.digest[:19]}" if model_row.digest else ""
-    replied = [model for model in model_row.models if model != model_row.name]
-    named = f"{model_row.name}{digest}"
-    return named + (f", replies name {', '.join(replied)}" if replied and named else ", ".join(replied))
 
 
 def agreement_rows(of: PassportSource) -> Iterator[Row]:

@@ -245,14 +245,15 @@ class Screen(NamedTuple):
     lines: int = 24
 
 
+# "module:function" of the writers
 _WRITERS = {
-    "text": "recjudge_tui.reports.common.writers.plain",
-    "json": "recjudge_tui.reports.common.writers.json_text",
-    "csv": "recjudge_tui.reports.common.writers.csv_text",
-    "md": "recjudge_tui.reports.common.writers.markdown",
-    "latex": "recjudge_tui.reports.common.writers.latex",
-    "html": "recjudge_tui.reports.common.writers.html",
-    "plain": "recjudge_tui.reports.common.writers.records",
+    "text": "plain:write",
+    "json": "data:json_text",
+    "csv": "data:csv_text",
+    "md": "documents:markdown",
+    "latex": "latex:write",
+    "html": "documents:html",
+    "plain": "documents:records",
 }
 FORMATS = tuple(_WRITERS)
 PARQUET = "parquet"
@@ -277,7 +278,9 @@ def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:
     """The table in a format of FORMATS; raises UsageError for another."""
     if fmt not in _WRITERS:
         raise UsageError(f"no format “{fmt}”", f"Available: {', '.join(FORMATS)}.")
-    write = cast(Callable[[Table, Screen], TableText], import_module(_WRITERS[fmt]).write)
+    module, name = _WRITERS[fmt].split(":")
+    found = getattr(import_module(f"recjudge_tui.reports.common.writers.{module}"), name)
+    write = cast(Callable[[Table, Screen], TableText], found)
     return write(table, screen or Screen())
 
 
