@@ -126,7 +126,10 @@ def _row(costs: list[CaseCost], human_price: float | None) -> Row:
     fresh, judged, why = _spent(costs)
     calls = sum(each.calls for each in fresh)
     tokens = sum(each.tokens_in + each.tokens_out for each in fresh)
-    known = judged and not any(each.impossible for each in fresh)
+    # a judge without a server has no tokens
+    asks = ":" in costs[0].judge
+    uncounted, done = (sum(getattr(each, name) for each in fresh if asks) for name in ("uncounted", "done"))
+    known = judged and not uncounted and not any(each.impossible for each in fresh)
     row: Row = {
         **dict(zip(CaseCost._fields[:6], costs[0], strict=False)), "cases": judged, "calls": calls,
         "calls_per_case": calls / judged if judged else None, "tokens_per_case": tokens / judged if known else None,
@@ -134,6 +137,8 @@ def _row(costs: list[CaseCost], human_price: float | None) -> Row:
     cached, failed = len(costs) - len(fresh), len(fresh) - judged
     notes = [f"{cached:,} cases with cached replies left out"] if cached else []
     notes += [f"{failed:,} cases failed"] if failed else []
+    if uncounted:
+        notes += [f"tokens unknown for {uncounted:,} of {done:,} calls: the server did not count them"]
     if why:
         return row | _UNKNOWN | {"note": join_notes(why, *notes)}
     usd, counted = [each.cost_usd for each in fresh], [float(each.done > 0) for each in fresh]

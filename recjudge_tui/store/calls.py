@@ -384,8 +384,9 @@ def repeated_answers(
 class CaseCost(NamedTuple):
     """One case of one run whose calls have all ended, and the form of the run's prompt. `aspects` and `shots` are empty
     for runs from before these settings existed. `calls` were sent, `cached` were answered from an earlier run. `priced`
-    of the `done` calls have a known cost; `cost_usd` is the known spending, including failed calls. `impossible` calls
-    have an impossible stored cost or number of tokens, which is left out."""
+    of the `done` calls have a known cost; `cost_usd` is the known spending, including failed calls. `uncounted` are the
+    done calls whose tokens the server did not count. `impossible` calls have an impossible stored cost or number of
+    tokens, which is left out."""
 
     rater: str
     judge: str
@@ -401,6 +402,7 @@ class CaseCost(NamedTuple):
     cost_usd: float
     tokens_in: int
     tokens_out: int
+    uncounted: int
     impossible: int
 
 
@@ -411,7 +413,7 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
         """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
              ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
              c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out,
-             k.impossible
+             k.uncounted, k.impossible
            FROM (
              SELECT run_id, case_id, sum(cached_from IS NULL) AS calls, sum(cached_from IS NOT NULL) AS cached,
                sum(cached_from IS NULL AND state = 'done') AS done,
@@ -421,6 +423,7 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
                  AS tokens_in,
                ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
                  AS tokens_out,
+               sum(cached_from IS NULL AND state = 'done' AND (tokens_in IS NULL OR tokens_out IS NULL)) AS uncounted,
                ifnull(sum(cached_from IS NULL AND (tokens_in NOT BETWEEN 0 AND 1e12
                  OR tokens_out NOT BETWEEN 0 AND 1e12 OR cost_usd NOT BETWEEN 0 AND 1e9)), 0) AS impossible
              FROM calls WHERE run_id IN (SELECT id FROM runs WHERE project_id = ?)
