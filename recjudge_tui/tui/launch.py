@@ -55,6 +55,7 @@ from recjudge_tui.tui.judge_picker import (
 from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, BaseScreen, make_screen
 from recjudge_tui.tui.widgets import LONGEST_PROMPT, Glyphs, KeyLine, TextPane, TopBar, glyphs, number
+from recjudge_tui.tui.words import advice
 
 # ---- launch request ----------------------------------------------------------------------------------------------
 
@@ -1089,7 +1090,8 @@ class LaunchScreen(BaseScreen):
 
     def _complain(self, error: RecjudgeError) -> None:
         self._start_when_counted = False
-        parts = [(error.title, "bold $error"), (error.cause, ""), (error.next_step, "$accent")]
+        step = error.next_step or advice(self.app, error.step)
+        parts = [(error.title, "bold $error"), (error.cause, ""), (step, "$accent")]
         shown = [Content.styled(safe_text(form_words(text[:2000])), style) for text, style in parts if text]
         title = f"{glyphs().failed} {one_line(form_words(error.title), 200)}"
         self._say_totals(Content.styled(title, "$error"))
