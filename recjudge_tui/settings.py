@@ -34,6 +34,6 @@ def config_dir() -> Path:
 
 
 def data_dir(name: str) -> Path:
-    """A shipped folder (`migrations`, `prompts`, `sample_data`): in the wheel, else next to the package."""
+    """A shipped folder (`docs`, `migrations`, `prompts`, `sample_data`): in the wheel, else next to the package."""
     installed = _PACKAGE / "_data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name

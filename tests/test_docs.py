@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.cli.docs import MADE, page, page_names
+from recjudge_tui.domain.event_types import EVENT_KINDS
+from recjudge_tui.importers.registry import layouts
+from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.keys import bindings_of
 from tests.support.commands import ran
 from tests.support.servers.process import ROOT
 
@@ -70,8 +75,33 @@ def test_each_page_is_on_the_site() -> None:
         for entry in pages
         for page in entry.values()
     ]
-    made = ["commands.md"]
-    assert sorted(named) == sorted({page.name for page in DOCS.glob("*.md")} | set(made))
+    assert sorted(named) == sorted(
+        {page.name for page in DOCS.glob("*.md")} | {f"{name}.md" for name in MADE}
+    )
+
+
+def test_each_page_is_read_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = ran(capsys, "docs")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == page_names()
+    code, out, _ = ran(capsys, "docs", "servers")
+    assert (code, out) == (0, (DOCS / "servers.md").read_text(encoding="utf-8"))
+    code, _, err = ran(capsys, "docs", "nothing")
+    assert code == 2
+    assert "servers" in err
+
+
+def test_the_pages_of_reference_say_what_the_program_says() -> None:
+    rows = {
+        name: [
+            line.split(" | ")[0].strip("| `") for line in page(name).splitlines() if line.startswith("| ")
+        ][2:]
+        for name in ("keys", "events", "layouts")
+    }
+    assert rows["keys"] == sorted(bindings_of(RecjudgeApp).shipped)
+    assert rows["events"] == [kind.name for kind in EVENT_KINDS]
+    assert rows["layouts"] == [layout.name for layout in layouts()]
+    assert "## recjudge leaderboard\n" in page("commands")
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

@@ -102,3 +102,10 @@ broken
 def test_the_file_system_is_that_of_the_nearest_mount(path: str, kind: str, shared: bool) -> None:
     found = file_system(Path(path), MOUNTS)
     assert (found, is_shared(found)) == (kind, shared)
+
+
+def test_windows_is_refused_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit) as ended:
+        main(["demo"])
+    assert "needs Linux, macOS or WSL" in str(ended.value.code)

@@ -59,6 +59,7 @@ SECTIONS = {
         "demo": Subcommand("operate", "Judge the sample data, then open the app."),
         "db": Subcommand("operate", "Back up the database file."),
         "config": Subcommand("operate", "Show your settings: theme, name, judge and keys."),
+        "docs": Subcommand("docs", "Read a page of the documentation."),
         "doctor": Subcommand("operate", "Check the installation, servers, keys and runs."),
     },
 }
@@ -177,6 +178,10 @@ def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tup
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point of the console script; ends the process with the exit code."""
+    if sys.platform == "win32":
+        sys.exit(
+            "recjudge needs Linux, macOS or WSL. On Windows, install WSL (“wsl --install”) and recjudge in it."
+        )
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     open_streams()

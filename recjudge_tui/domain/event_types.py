@@ -1,6 +1,6 @@
 """The one table of event types: where a judge sees each, what the user did, and whether the user has the item. Types are
 free text. A row of the table is found by the beginning of a type or of one of its words; a type without a row is unknown.
-docs/event-types.md shows the table."""
+docs/events.md shows the table."""
 
 from __future__ import annotations
 

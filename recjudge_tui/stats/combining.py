@@ -126,7 +126,9 @@ def dawid_skene(
 ) -> DawidSkene:
     """Each rater's confusion matrix and each item's label, jointly by expectation-maximisation on `ratings` (R, n);
     any number of labels and raters. Source: Dawid and Skene 1979, Applied Statistics 28. It starts from each item's
-    shares of the votes and ends when a step gains less than 1e-8 for each item. `mirrored`: the labels are signed
+    shares of the votes and ends when a step gains less than 1e-8 for each item. Shares and logarithms are rounded to
+    powers of two, so that sums are exact and no result depends on the order of raters and items, not even where
+    votes are balanced and a rounding error would decide. `mirrored`: the labels are signed
     preferences between two things of which neither is the first, so a label and its opposite are equally frequent,
     and a rater treats them alike. Raises ValueError for another shape or more than 20 labels."""
     table = _table(ratings)
@@ -149,7 +151,10 @@ def dawid_skene(
     # one rater's errors cannot be told from rare labels, so the labels are taken as given
     alone = np.unique(rater).size < 2
     objective: list[float] = []
+    # of a logarithm: five before the point, the others for its fraction and for the sum over raters
+    bits = 47 - raters.bit_length()
     while True:
+        posterior = _stepped(posterior, 52 - items.bit_length())
         prior = posterior.sum(axis=0) + SMOOTHING
         # (raters, true label, label given)
         counts = np.full((raters, size, size), SMOOTHING)
@@ -161,9 +166,10 @@ def dawid_skene(
         confusion = counts / counts.sum(axis=2, keepdims=True)
         if alone:
             break
-        joint = np.tile(np.log(prior), (items, 1))
+        joint = np.tile(_stepped(np.log(prior), bits), (items, 1))
+        errors = _stepped(np.log(confusion), bits)
         for k in range(size):
-            joint[:, k] += np.bincount(item, np.log(confusion[rater, k, said]), items)
+            joint[:, k] += np.bincount(item, errors[rater, k, said], items)
         top = joint.max(axis=1, keepdims=True)
         chance = np.exp(joint - top)
         total = chance.sum(axis=1)
@@ -175,6 +181,11 @@ def dawid_skene(
             break
     posterior = np.where(rated[:, None], posterior, np.nan)
     return DawidSkene(labels, posterior, prior, confusion, tuple(objective))
+
+
+def _stepped(values: FloatArray, bits: int) -> FloatArray:
+    """Rounded to multiples of 2**-bits."""
+    return np.round(np.ldexp(values, bits)) * 2.0**-bits
 
 
 # ---- ensembles --------------------------------------------------------------------------------------------------------

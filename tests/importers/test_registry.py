@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,10 +81,3 @@ def test_a_broken_package_is_left_out(installed: Path, db: Database, target: str
     assert "bad" not in {layout.name for layout in layouts()}
     with pytest.raises(UsageError, match=says):
         import_files(db, "p", [points], "events", layout="bad")
-
-
-def test_every_layout_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "importing.md").read_text(encoding="utf-8")
-    names = {layout.name for layout in layouts()}
-    assert len(names) == len(layouts())
-    assert names <= set(re.findall(r"[\w-]+", page))

@@ -28,7 +28,7 @@ SAMPLES: dict[str, Callable[[Rng, int], FloatArray]] = {
 def by_scipy(differences: FloatArray, resamples: float) -> float:
     result = permutation_test(
         (differences, np.zeros(differences.size)), lambda a, b, axis: (a - b).mean(axis=axis), vectorized=True,
-        permutation_type="samples", n_resamples=resamples, rng=np.random.default_rng(1),
+        permutation_type="samples", n_resamples=resamples, random_state=np.random.default_rng(1),
     )  # fmt: skip
     return float(result.pvalue)
 

@@ -277,14 +277,3 @@ async def test_the_palette_goes_to_every_screen(project_db: Path) -> None:
         titles = [command.title for command in pilot.app.commands(pilot.app.screen)]
         assert {"Go to cases", "Go to runs"} <= set(titles)
         assert titles.count("Go to projects") == 0
-
-
-def test_the_page_of_keys_says_what_the_program_says() -> None:
-    """`python docs/make_keys.py` writes it anew."""
-    page = (Path(__file__).parents[3] / "docs" / "keys.md").read_text(encoding="utf-8")
-    said = {}
-    for line in page.splitlines():
-        if line.startswith("| `"):
-            name, keys, _, _ = (part.strip() for part in line.strip("|").split(" | "))
-            said[name.strip("`")] = tuple(key.strip("`").replace("\\|", "|") for key in keys.split())
-    assert said == {row.id: row.keys for row in key_rows([], BINDINGS)[0]}
