@@ -636,7 +636,8 @@ def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tu
 
 
 def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str, int]]:
-    """(case's index, item, issue, whether refuted). Flags of answers belong to calls of the verdict's run, those of people to the verdict."""
+    """(case's index, item, issue, whether refuted). Flags of answers belong to calls of the verdict's run, those of people
+    to the verdict."""
     rows = db.tuples(
         """SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v JOIN flags f ON f.verdict_id = v.id
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0

@@ -104,7 +104,7 @@ def columns(*parts: str | Column) -> tuple[Column, ...]:
         if "|" in part:
             name, label, kind, decimals = (*part.split("|"), *("text", "3")[part.count("|") - 1 :])
             minor = label.startswith("(")
-            out.append(Column(name, label.strip("()"), cast(Kind, kind), minor, int(decimals)))
+            out.append(Column(name, label[1:-1] if minor else label, cast(Kind, kind), minor, int(decimals)))
             continue
         for name in part.split():
             shared = _SHARED[name.removesuffix("?")]
