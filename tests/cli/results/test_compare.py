@@ -65,7 +65,7 @@ def test_a_summary_is_what_it_prints_first(db: str) -> None:
     assert found["settings"]["prompt_b"] == "pointwise-media@2"
     runs = table(db, "run:1", "run:2", "--table", "summary")
     assert (
-        runs["answer"] == "v2 (run 2) differs from v1 (run 1) on 3 of 5 cases: 2 milder, 1 harsher (p 1.000)."
+        runs["answer"] == "v2 (run 2) differs from v1 (run 1) on 3 of 5 cases: 2 milder, 1 harsher (p 1)."
     )
 
 
