@@ -99,11 +99,12 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
     title = f"{first.title}, by {heading}"
 
     def stacked(tables: Sequence[tuple[Segment, Table]]) -> Table:
-        # a column that no row of a group fills is left out of its brief form
-        longest = sorted((table.columns for _, table in tables), key=len, reverse=True)
-        shown = {column.name: column for columns in longest for column in columns}.values()
+        # a brief form has only the columns that a row of its group fills
+        most_first = sorted((table.columns for _, table in tables), key=len, reverse=True)
+        shown = {column.name: column for columns in reversed(most_first) for column in columns}
+        names = dict.fromkeys(column.name for columns in most_first for column in columns)
         rows = tuple({"segment": group.name} | row for group, table in tables for row in table.rows)
-        return Table(title, (Column("segment", heading), *shown), rows)
+        return Table(title, (Column("segment", heading), *(shown[name] for name in names)), rows)
 
     several = len(parts) > 1
     notes = [
