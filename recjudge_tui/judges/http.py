@@ -244,6 +244,7 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
             self._ended = True
             if not is_name:
                 opening.cancel()
+            await self.aclose()  # it may have been made in the same turn of the loop
             raise
         return self
 

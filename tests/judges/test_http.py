@@ -12,7 +12,7 @@ import random
 import ssl
 import warnings
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx2 as httpx
@@ -60,6 +60,15 @@ async def client() -> AsyncIterator[Client]:
 
 async def get(client: Client, url: str, timeout_s: float = HANG_S) -> Answer:
     return await client.send("GET", url, timeout_s=timeout_s)
+
+
+@contextlib.contextmanager
+def hanging_up(writer: asyncio.StreamWriter) -> Iterator[None]:
+    """The server's end of a connection, closed also when the loop ends before the talk."""
+    try:
+        yield
+    finally:
+        writer.close()
 
 
 class TestConnections:
@@ -133,7 +142,7 @@ class TestConnections:
         draw = random.Random(3)
 
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            with hanging_up(writer), contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 while head := await reader.readuntil(b"\r\n\r\n"):
                     await asyncio.sleep(0.002)
                     writer.write(answer(200, {"asked": head.split()[1].decode()}))
@@ -142,7 +151,6 @@ class TestConnections:
                             await writer.drain()
                             await asyncio.sleep(draw.choice((0, 0, 0.001, 0.003)))
                         writer.write(answer(200, {"asked": "nothing"}))
-            writer.close()
 
         context = None
         if tls:
@@ -262,7 +270,7 @@ class TestBodies:
 
         async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n")
-            with contextlib.suppress(ConnectionError):
+            with hanging_up(writer), contextlib.suppress(ConnectionError):
                 while True:
                     writer.write(b"x")
                     await writer.drain()
@@ -287,12 +295,18 @@ class TestBodies:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_a_connection_given_up_while_it_is_made_leaves_no_socket_open(host: str) -> None:
-    """Steps of the loop are counted, because the moment between a connected socket and its transport is one step."""
+    """Steps of the loop are counted, because the moment between a connected socket and its transport is one step. The
+    server hangs up only when the client does."""
+    open_ones: set[asyncio.StreamWriter] = set()
 
-    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def wait_for_the_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_ones.add(writer)
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
         writer.close()
+        open_ones.discard(writer)
 
-    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(wait_for_the_end, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -304,8 +318,12 @@ async def test_a_connection_given_up_while_it_is_made_leaves_no_socket_open(host
                 asked.cancel()
                 await asyncio.gather(asked, return_exceptions=True)
                 await client.aclose()
-            await asyncio.sleep(0.05)
+            for _ in range(100):
+                await asyncio.sleep(0.01)
+                if not open_ones:
+                    break
             gc.collect()
+        assert not open_ones
         assert not [w for w in caught if f"raddr=('127.0.0.1', {port})" in str(w.message)]
 
 
@@ -525,7 +543,7 @@ asyncio.run(main())
     async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        with contextlib.suppress(ConnectionError):
+        with hanging_up(writer), contextlib.suppress(ConnectionError):
             while True:
                 writer.write(bytes(1 << 20))
                 await writer.drain()
